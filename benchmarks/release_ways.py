@@ -8,7 +8,7 @@ from benchmarks.release_peers import Messages, Sum, Sums, embedding_bag, plain_n
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.grid import STEPS, from_grid, to_grid
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
-from vesper.mechanism.door import ChargedDoor
+from vesper.mechanism.door import ChargedDoor, open_graph_account
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.ledger.store import Ledger
 
@@ -32,7 +32,8 @@ def sum_and_noise(graph: Graph, messages: Messages) -> Sum:
 
 
 def release_through_door(graph: Graph, messages: Messages, ledger: Ledger) -> Sum:
-    door = ChargedDoor(graph, ledger=ledger, budget=None, noise=NoiseSource.from_os(), run="bench")
+    account = open_graph_account(graph, "bench", ledger=ledger, simulated=False)
+    door = ChargedDoor(graph, account=account, noise=NoiseSource.from_os(), run="bench")
     floats = messages.astype(np.float32) / np.float32(STEPS)  # (num_nodes, width)
     return lambda: door.release(floats, noise_std=NOISE_STD)
 

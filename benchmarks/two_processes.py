@@ -110,7 +110,7 @@ def _start(role: str, own: Path) -> "subprocess.Popen[bytes]":
 def _settings(role: str, address: str, *, epsilon: float, run: Mapping[str, int]) -> str:
     name, peer = NAMES[role], NAMES[OTHER[role]]
     direction = "listen" if role == "data" else "connect"
-    ledger = 'ledger = "ledger.sqlite"\n' if role == "data" else ""
+    ledger = 'ledger = "ledger.sqlite"\ngraph = "bench"\n' if role == "data" else ""
     chosen = "".join(f"{key} = {value}\n" for key, value in run.items())
     return (
         f'[party]\nrole = "{role}"\nname = "{name}"\npeer = "{peer}"\nfolder = "{role}"\n'

@@ -22,7 +22,9 @@ from vesper.privacy.ledger.statement import verify_file
 def release_at_the_data_party(folder: Path) -> Path:
     """Train stage by stage, charge the ledger, and write the file with its statement."""
     config = vesper.load_config(None, {"epsilon": 8.0, "epochs": 6})
-    return export_features(folder, config, folder / "released.parquet").file
+    name, ledger = "payments-2026-11", folder / "ledger.sqlite"
+    out = folder / "released.parquet"
+    return export_features(folder, config, out, graph_name=name, ledger=ledger).file
 
 
 def train_at_the_label_party(released: Path, labels: Path) -> dict[str, float]:

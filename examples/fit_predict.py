@@ -4,7 +4,7 @@ python examples/fit_predict.py [FOLDER]
 
 Uses the public graph `cora` if the public graphs are next to the project, and a small random graph
 otherwise. There is no seed, so the noise is real and the fit is private. A ledger records what was
-spent, so a second fit on the same graph is refused.
+spent under the name of the graph, so a second fit under the same name is refused.
 """
 
 import sys
@@ -48,7 +48,9 @@ def main(folder: Path) -> Vesper:
     nodes = np.random.default_rng(1).permutation(list(labels))
     train, test = np.split(nodes, [2 * len(nodes) // 3])
     small = {"epochs": 6, "width": 32}  # to finish in seconds; omit it for a better model
-    model = Vesper(epsilon=4.0, ledger=folder / "ledger.sqlite", settings=small)
+    model = Vesper(
+        epsilon=4.0, ledger=folder / "ledger.sqlite", graph_name="people-2026-11", settings=small
+    )
     model.fit(graph, features, labels, train=train)
     print(f"{model.metric_} on {len(test)} test nodes: {model.score(test, labels):.1f} %")
     print(f"classes of three of them: {model.predict(test[:3]).tolist()}")

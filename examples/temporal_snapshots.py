@@ -12,7 +12,7 @@ import vesper
 from vesper.datasets.finance import simulate_finance
 from vesper.datasets.finance.simulate_finance import TEST_WINDOW, TRAIN_WINDOW
 from vesper.datasets.prepare.job import prepare
-from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.account_reader import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
 
 USERS, EPSILON = 8_000, 4.0
@@ -46,7 +46,7 @@ def main(folder: Path) -> dict[str, tuple[float, float]]:
     with closing(open_to_read(folder / "certified" / "ledger.sqlite")) as ledger:
         for graph in accounts(ledger):
             spent = f"epsilon {graph.spent_epsilon():.3g} spent in {graph.releases} releases"
-            print(f"graph {graph.graph[:8]} of {len(graph.spent):,} nodes: {spent}")
+            print(f"graph {graph.graph} of {len(graph.spent):,} nodes: {spent}")
     return results
 
 

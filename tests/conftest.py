@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,6 +30,26 @@ PUBLIC_GRAPHS = Path(__file__).parents[1].parent / "shared" / "data"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let workers start with the slowest files."""
     items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_home_of_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the ledger of the user out of fixtures that are shared by tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state-home")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def state_home(
+    state_home_of_session: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """Folder of this test's ledger of the user, in this process and in those it starts."""
+    folder = tmp_path_factory.mktemp("state-home")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
 
 
 @pytest.fixture
@@ -118,7 +138,7 @@ def institutions(tmp_path: Path) -> Institutions:
         certificate = sign(authority, request, days=2, now=now)
         (folder / "tls" / f"{folder.name}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
         (folder / "tls" / "authority.pem").write_bytes(pem)
-    write_template(both.settings[0], "data")
+    write_template(both.settings[0], "data", graph="payments", ledger=Path("ledger.sqlite"))
     write_template(both.settings[1], "label")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -82,8 +82,8 @@ def test_tables_in_a_pipe_are_plain(terminal: "Terminal", ledger: Path) -> None:
     assert terminal.run("budget", "show", ledger) == 0
     assert terminal.out.isascii()
     lines = terminal.out.splitlines()
-    assert lines[1].split()[:3] == ["graph", "epsilon", "spent"]
-    assert lines[2].split()[:2] == ["graph-on", "2"]
+    assert lines[1].split()[:4] == ["graph", "epsilon", "spent", "reserved"]
+    assert lines[2].split()[:2] == ["graph-one", "2"]
     assert not any(set(line) & set("+|") for line in lines)
 
 

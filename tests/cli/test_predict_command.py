@@ -91,7 +91,6 @@ def trained(institutions: "Institutions") -> "Institutions":
 
 def charges(trained: "Institutions") -> int:
     ledger = load_party_config(trained.settings[0]).party.ledger
-    assert ledger is not None
     with closing(open_to_read(ledger)) as reader:
         assert reader.verify() is None
         return sum(entry.cost > 0 for entry in reader.entries())
@@ -117,7 +116,8 @@ def test_a_snapshot_is_predicted_served_and_survives_a_kill(
     ids, paid = tmp_path / "ids.txt", charges(trained)
     ids.write_text("5\n65\nnobody\n")
 
-    answering = ("party", "data", "--config", data, "--answer", "--snapshot", later)
+    served = ("--answer", "--snapshot", later, "--graph", "payments-later")
+    answering = ("party", "data", "--config", data, *served)
     platform = start(*answering)
     platform.wait_for("answering bank")
     assert charges(trained) == paid
@@ -158,6 +158,7 @@ def test_wrong_input_ends_with_one_message(
 ) -> None:
     data, label = trained.settings
     (tmp_path / "ids.txt").write_text("5\n")
+    folder = data.parent / "data"
     predict = ("predict", "--ids", tmp_path / "ids.txt", "--out", tmp_path / "out.csv")
     for arguments, message in (
         (("party", "data", "--config", data), "is finished"),
@@ -165,6 +166,7 @@ def test_wrong_input_ends_with_one_message(
         (("party", "data", "--config", data, "--answer", "--json"), "--json"),
         (("party", "data", "--config", label, "--answer"), "party.role"),
         (("party", "data", "--config", data, "--answer", "--snapshot", tmp_path), "nodes.parquet"),
+        (("party", "data", "--config", data, "--answer", "--snapshot", folder), "--graph NAME"),
         ((*predict, "--config", data), "party.role"),
         (("serve", "--config", data), "party.role"),
         (("predict", "--config", label, "--ids", tmp_path, "--out", "o.csv"), "cannot be read"),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from vesper.privacy.ledger.ledger_file import default_ledger
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Terminal
 
@@ -27,12 +29,16 @@ def folders(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
 
 def test_release_then_verify(terminal: "Terminal", folders: Path) -> None:
     out = folders.parent / "r.parquet"
-    common = ("release", "--data", folders, "--epsilon", 4, "--set", "epochs=1")
+    named = ("--data", folders, "--graph", "payments")
+    common = ("release", *named, "--epsilon", 4, "--set", "epochs=1")
     assert terminal.run(*common, "--out", out, "--json") == 0
     facts = json.loads(terminal.out)
     assert facts["simulated"] is False
     assert facts["names"][:2] == ["id", "stage0_0"]
-    assert (folders / "data" / "ledger.sqlite").exists()
+    assert default_ledger().exists()
+    assert not list(folders.rglob("*.sqlite"))
+    text = out.with_suffix(".statement.json").read_text()
+    assert "payments" not in text, "the name of the graph is its owner's"
     assert terminal.run("verify", out, "--public-key", facts["public_key"]) == 0
     assert "epsilon 4, delta 0.001 for one edge" in terminal.out
     assert terminal.run("verify", out, "--json") == 0
@@ -63,7 +69,8 @@ def test_a_seed_is_reported_as_simulated(terminal: "Terminal", folders: Path) ->
 def test_learning_from_simulated_features_is_reported(terminal: "Terminal", folders: Path) -> None:
     for number, seed in enumerate((("--seed", 1), ())):
         out = folders.parent / f"{number}.parquet"
-        common = ("--data", folders, "--epsilon", 4, "--set", "epochs=1", "--out", out)
+        named = ("--data", folders, "--graph", f"graph-{number}")
+        common = (*named, "--epsilon", 4, "--set", "epochs=1", "--out", out)
         assert terminal.run("release", *common, *seed) == 0
         given = ("--released", out, "--labels", folders / "label", "--set", "epochs=1")
         assert terminal.run("learn", *given, "--out", folders.parent / f"model{number}") == 0
@@ -76,14 +83,28 @@ def test_another_budget_than_that_of_the_graph_is_refused(
 ) -> None:
     data = folders / "data"
     first, second = (folders.parent / f"{name}.parquet" for name in ("first", "second"))
-    assert terminal.run("release", "--data", data, "--epsilon", 1, "--out", first) == 0
-    assert terminal.run("release", "--data", data, "--epsilon", 2, "--out", second) == 2
+    common = ("release", "--data", data, "--graph", "payments")
+    assert terminal.run(*common, "--epsilon", 1, "--out", first) == 0
+    assert terminal.run(*common, "--epsilon", 2, "--out", second) == 2
     assert "is not set twice" in terminal.err
+    assert not second.exists()
+
+
+def test_a_second_name_for_the_same_edges_leads_to_a_warning(
+    terminal: "Terminal", folders: Path
+) -> None:
+    common = ("release", "--data", folders / "data", "--epsilon", 1)
+    for number, name in enumerate(("october", "november")):
+        out = folders.parent / f"{number}.parquet"
+        assert terminal.run(*common, "--graph", name, "--out", out) == 0
+        assert ("shares all of its edges" in terminal.err) is bool(number)
+        assert "shares" not in terminal.out + out.with_suffix(".statement.json").read_text()
 
 
 def test_a_killed_release_leaves_no_partial_file(terminal: "Terminal", folders: Path) -> None:
     out = folders.parent / "killed" / "r.parquet"
-    arguments = ["release", "--data", str(folders), "--epsilon", "4", "--out", str(out)]
+    common = ["release", "--data", str(folders), "--epsilon", "4", "--out", str(out)]
+    arguments = [*common, "--graph", "payments"]
     endless = ["--set", "epochs=1000000", "--set", "patience=1000000"]
     command = [sys.executable, "-m", "vesper", *arguments, *endless]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -93,5 +114,5 @@ def test_a_killed_release_leaves_no_partial_file(terminal: "Terminal", folders: 
     left = list(out.parent.iterdir())
     assert [path for path in left if not path.name.startswith(".")] == []
     assert left  # its hidden folder, which the next release removes
-    assert terminal.run(*arguments, "--seed", 1, "--set", "epochs=1") == 0
+    assert terminal.run(*common, "--seed", 1, "--set", "epochs=1") == 0
     assert {path.name for path in out.parent.iterdir()} == {"r.parquet", "r.statement.json"}

@@ -1,5 +1,6 @@
 """Runs of both parties from their files to their results, in one process over loopback."""
 
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -18,11 +19,11 @@ from vesper.deployment.label_process import run_label_party
 from vesper.engine.engine import InProcessEngine
 from vesper.errors import BudgetError, InputError, PeerError, VesperError
 from vesper.graph.holdings import open_data
+from vesper.mechanism.door import open_graph_account
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.release_store import ReleaseStore
 from vesper.privacy.ledger.store import Ledger
 from vesper.session.contract import approve
-from vesper.session.doors import note_unprotected
 from vesper.session.label_responses import RESPONSE_SEED_OFFSET
 from vesper.simulation.simulate import simulate
 
@@ -47,7 +48,9 @@ def test_weights_and_metrics_equal_those_of_a_run_in_memory(
 ) -> None:
     both.change("hops = 2", f"hops = 2\n{privacy}")
     path = both.settings[1]
-    path.write_text(path.read_text().replace("#ledger =", 'ledger = "labels.sqlite"'))
+    path.write_text(
+        re.sub("^#?ledger = .*", 'ledger = "labels.sqlite"', path.read_text(), flags=re.M)
+    )
     data, label = both.configs()
     seed = data.shared.run.seed
     simulated_noise = NoiseSource.for_simulation
@@ -149,7 +152,7 @@ def test_both_sides_report_different_contracts_and_can_start_again(both: "Both")
 
 
 def test_an_insufficient_budget_is_refused_before_connecting(both: "Both") -> None:
-    """Whether it suffices depends on edges: the peer would learn that none has changed."""
+    """Only the owner learns it: the peer sees nobody, as if this side had not been started."""
     data, label = both.configs()
     for side in both.run(data, label):
         side.result()
@@ -164,10 +167,11 @@ def test_an_insufficient_budget_is_refused_before_connecting(both: "Both") -> No
 def test_a_graph_used_without_a_guarantee_is_refused_before_connecting(both: "Both") -> None:
     """Nothing that follows could be certified, whatever it costs; the peer learns nothing."""
     data, _ = both.configs()
-    graph = open_data(data.party.folder).graph
-    assert data.party.ledger is not None
+    graph, name = open_data(data.party.folder).graph, data.party.graph
+    assert name is not None
     with closing(Ledger(data.party.ledger, clock=time.time)) as ledger:
-        note_unprotected(graph, ledger, run="raw", plan="paper")
+        account = open_graph_account(graph, name, ledger=ledger, simulated=False)
+        account.note_unprotected(run="raw", plan="paper")
     with pytest.raises(BudgetError, match="used without a guarantee by run raw"):
         run_data_party(data)  # no peer is running
     assert not (data.party.state / "transcript.tsv").exists()
@@ -208,7 +212,6 @@ def test_another_ledger_never_gets_a_second_draw(both: "Both") -> None:
         side.result()
     for config in (data, label):  # as if both had been killed before their results were written
         shutil.rmtree(config.party.state / "result")
-    assert data.party.ledger is not None
     other = data.party.ledger.with_name("other.sqlite")
     moved = data.model_copy(update={"party": data.party.model_copy(update={"ledger": other})})
     releases = sorted(path.name for path in (data.party.state / "releases").iterdir())

@@ -81,10 +81,8 @@ def test_weights_and_metrics_equal_those_of_a_simulation(
             np.load(tmp_path / "run" / f"{name}.npz"),
         )
         assert all(np.array_equal(actual[key], simulated[key]) for key in simulated.files)
-    assert {name: charges(states[name].parent / "data" / "ledger.sqlite") for name in ours} == {
-        "platform": 3,
-        "telecom": 3,
-    }
+    ledgers = {name: several.data(name).party.ledger for name in ours}
+    assert {name: charges(path) for name, path in ledgers.items()} == {"platform": 3, "telecom": 3}
     assert charges(several.label_file.parent / "own.sqlite") == 3
 
 
@@ -189,7 +187,7 @@ def test_all_parties_continue_after_the_label_party_was_stopped(
         several.label_file.parent,
     ):
         shutil.rmtree(folder / "state")
-        for file in (*folder.glob("*.sqlite*"), *folder.glob("data/*.sqlite*")):
+        for file in folder.glob("*.sqlite*"):
             file.unlink()
     several.change('when_lost = "stop"', 'when_lost = "wait"', *several.data_files)
     with ThreadPoolExecutor(3) as pool:

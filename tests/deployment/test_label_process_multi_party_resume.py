@@ -17,6 +17,7 @@ from vesper.deployment.own_graph import finish_own_graph
 from vesper.deployment.saved_run import save_data_run
 from vesper.deployment.state_folder import is_finished, wait_for_peer_to_finish
 from vesper.errors import BudgetError, InputError, PeerLostError, VesperError
+from vesper.privacy.ledger.reservation import open_runs, return_unused
 from vesper.privacy.ledger.store import Ledger
 from vesper.protocol.messages import Gradients
 from vesper.session.peer import RemoteDataParty
@@ -59,8 +60,7 @@ def waits_until(seconds: int, error: BaseException) -> Any:
     return progress
 
 
-def charges(path: Path | None) -> int:
-    assert path is not None
+def charges(path: Path) -> int:
     with closing(Ledger(path, clock=lambda: 0.0)) as ledger:
         return sum(entry.cost > 0 for entry in ledger.entries())
 
@@ -226,3 +226,29 @@ def test_the_label_party_is_finished_and_the_own_graph_is_not(
     finish_own_graph(table)
     assert is_finished(table.graph)
     assert charges(several.root / "bank" / "own.sqlite") == 3
+
+
+def test_the_own_graph_is_stopped_before_it_returns_what_it_has_reserved(
+    several: "Several", start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several.write_multi_party_config(own="")
+    table = several.table()
+    assert table.graph is not None
+    own = table.graph.party.ledger
+
+    def stopped(ledger: Ledger, *, run: str) -> bool:
+        if ledger.path == own:
+            raise VesperError("stopped")
+        return return_unused(ledger, run=run)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("vesper.deployment.data_process.return_unused", stopped)
+        others = start()
+        with pytest.raises(VesperError, match="stopped"):
+            run_label_party_with_peers(table)
+    for each in others.values():
+        each.result(LIMIT)
+    with closing(Ledger(own, clock=lambda: 0.0)) as ledger:
+        assert open_runs(ledger)
+        finish_own_graph(table)
+        assert not open_runs(ledger)

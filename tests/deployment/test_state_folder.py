@@ -1,5 +1,7 @@
-"""A run is resumed with the ledger and the labels that it began with, or not at all."""
+"""A run is resumed with the ledger, ids and classes that it began with, or not at all."""
 
+import re
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -8,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.fixtures.observers import CallingObserver
 
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.data_process import run_data_party
@@ -60,22 +63,65 @@ def test_another_ledger_or_none_is_refused(tmp_path: Path) -> None:
 def protected(both: "Both") -> "Both":
     both.change("hops = 2", "hops = 2\nlabel_epsilon = 1.0")
     path = both.settings[1]
-    path.write_text(path.read_text().replace("#ledger =", 'ledger = "labels.sqlite"'))
+    path.write_text(
+        re.sub("^#?ledger = .*", 'ledger = "labels.sqlite"', path.read_text(), flags=re.M)
+    )
     return both
 
 
-def test_a_resumed_run_refuses_changed_labels(protected: "Both") -> None:
+def change_table(path: Path, column: str, values: Callable[[list[Any]], list[Any]]) -> None:
+    table = pq.read_table(path)
+    place = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(place, column, [values(table[column].to_pylist())]), path)
+
+
+def test_a_label_that_changes_before_a_resume_changes_nothing_that_crosses(
+    protected: "Both",
+) -> None:
+    """The bank is warned; a refusal would reveal to its peer that a label has changed."""
+    data, label = protected.configs()
+    ours, theirs = protected.run(data, label)
+    ours.result()
+    first = theirs.result()
+    transcripts = [config.party.state / "transcript.tsv" for config in (data, label)]
+    crossed = [path.read_bytes() for path in transcripts]
+    for config in (data, label):  # as if both had been killed before their results were written
+        shutil.rmtree(config.party.state / "result")
+    path = label.party.folder / "labels.parquet"
+    change_table(path, "label", lambda labels: [1 - labels[0], 1 - labels[1], *labels[2:]])
+    warnings: list[str] = []
+    resumed = protected.run(
+        data,
+        label,
+        resume=True,
+        of_label={"resume": True, "observer": CallingObserver(warning=warnings.append)},
+    )
+    for side in resumed:
+        side.result()
+    assert [path.read_bytes() for path in transcripts] == crossed
+    assert resumed[1].result().stages == first.stages
+    (warning,) = (text for text in warnings if "changed" in text)
+    assert warning.startswith("2 labels have changed")
+    assert protected.charged(label) == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("id", lambda ids: [*ids[:-1], 99]),
+        ("split", lambda splits: ["val", *splits[1:]]),
+        ("label", lambda labels: [2, *labels[1:]]),
+    ],
+)
+def test_a_run_with_other_ids_splits_or_classes_is_not_resumed(
+    protected: "Both", column: str, change: Callable[[list[Any]], list[Any]]
+) -> None:
     data, label = protected.configs()
     for side in protected.run(data, label):
         side.result()
-    assert protected.charged(label) == 1
     (label.party.state / "result").rename(label.party.state / "elsewhere")  # as if killed before
-    path = label.party.folder / "labels.parquet"
-    table = pq.read_table(path)
-    flipped = [1 - table["label"][0].as_py(), *table["label"].to_pylist()[1:]]
-    place = table.schema.get_field_index("label")
-    pq.write_table(table.set_column(place, "label", [flipped]), path)
-    with pytest.raises(InputError, match="expected those that this run began with"):
+    change_table(label.party.folder / "labels.parquet", column, change)
+    with pytest.raises(InputError, match="the ids, splits and classes that this run began with"):
         run_label_party(label, resume=True)
     assert protected.charged(label) == 1
 

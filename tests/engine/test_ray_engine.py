@@ -25,7 +25,7 @@ from vesper.mechanism.aggregations import partition
 from vesper.mechanism.aggregations.aggregation import Aggregation
 from vesper.mechanism.aggregations.attention import GridAttention
 from vesper.mechanism.aggregations.clamped_gcn import GridGcn
-from vesper.mechanism.door import ChargedDoor
+from vesper.mechanism.door import ChargedDoor, open_graph_account
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.release_store import ReleaseStore
 from vesper.model.edge_free_inference import edge_free_logits_of_all
@@ -91,19 +91,28 @@ def some_messages(seed: int) -> NDArray[np.float32]:
     return np.asarray(0.99 * rows / lengths, dtype=np.float32)
 
 
+def opened_door(
+    ledger: Path, noise: NoiseSource, release_store: ReleaseStore | None = None
+) -> ChargedDoor:
+    """Open an account for the graph, and a door behind it."""
+    graph = some_graph()
+    account = open_graph_account(
+        graph,
+        "g",
+        ledger=Ledger(ledger, clock=lambda: 0.0),
+        budget=Budget(epsilon=8.0, delta=1e-6),
+        simulated=not noise.is_private,
+    )
+    return ChargedDoor(graph, account=account, noise=noise, run="run", release_store=release_store)
+
+
 def released(
     folder: Path, engine: Engine | None, *, noise: NoiseSource | None = None
 ) -> tuple[list[NDArray[np.float32]], ChargedDoor]:
     """Two releases of one run, with its ledger and its release store."""
     folder.mkdir()
-    door = ChargedDoor(
-        some_graph(),
-        ledger=Ledger(folder / "ledger.sqlite", clock=lambda: 0.0),
-        budget=Budget(epsilon=8.0, delta=1e-6),
-        noise=noise or NoiseSource.for_simulation(5),
-        run="run",
-        release_store=ReleaseStore(folder / "releases"),
-    )
+    noise = noise or NoiseSource.for_simulation(5)
+    door = opened_door(folder / "ledger.sqlite", noise, ReleaseStore(folder / "releases"))
     if engine is None:
         return [door.release(some_messages(seed), noise_std=3.0) for seed in (1, 2)], door
     with using(engine):
@@ -134,12 +143,8 @@ def test_releases_of_other_aggregations_equal_those_of_one_process(
     each: list[Aggregation] = [GridAttention(keys=keys, queries=queries), GridGcn(min_degree=3)]
     for aggregation in each:
         here, there = (
-            ChargedDoor(
-                some_graph(),
-                ledger=Ledger(tmp_path / f"{side} {aggregation.name}.sqlite", clock=lambda: 0.0),
-                budget=Budget(epsilon=8.0, delta=1e-6),
-                noise=NoiseSource.for_simulation(5),
-                run="run",
+            opened_door(
+                tmp_path / f"{side} {aggregation.name}.sqlite", NoiseSource.for_simulation(5)
             )
             for side in ("here", "there")
         )

@@ -11,7 +11,7 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.method.options import AGGREGATORS_OF_METHOD
-from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.account_reader import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.session.config import load_config
 from vesper.session.result import Result

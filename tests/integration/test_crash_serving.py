@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.privacy.ledger.store import Ledger
-from vesper.protocol.messages import EmbeddingQuery, QueryAnswer
+from vesper.protocol.messages import EmbeddingQuery
 from vesper.serving.embedding_cache import Embedding, EmbeddingCache
 from vesper.serving.embedding_server import open_embedding_server
 
@@ -77,7 +77,6 @@ def cached_embeddings(parties: "Parties", name: str) -> dict[str, Embedding]:
 
 def charges(parties: "Parties", name: str) -> int:
     path = parties.configs["data"].party.ledger
-    assert path is not None
     with closing(Ledger(path, clock=time.time)) as ledger:
         assert ledger.verify() is None
         entries = [e for e in ledger.entries() if e.run == f"snapshot {name}" and e.cost > 0]
@@ -131,7 +130,11 @@ def disturb(
     `command` starts the label party.
     """
     commands: dict[Role, dict[str, Any]] = {
-        "data": {"start": "embedding-server", "snapshot": str(snapshot)},
+        "data": {
+            "start": "embedding-server",
+            "snapshot": str(snapshot),
+            "graph": snapshot.name,
+        },
         "label": command,
     }
     for role, each in commands.items():
@@ -200,9 +203,10 @@ def check_all(parties: "Parties", snapshot: Path) -> None:
     assert charges(parties, name) == HOPS
     received = cached_embeddings(parties, name)
     assert set(received) == set(IDS)
-    with open_embedding_server(parties.configs["data"], snapshot=snapshot) as undisturbed:
+    with open_embedding_server(
+        parties.configs["data"], snapshot=snapshot, graph=snapshot.name
+    ) as undisturbed:
         reply = undisturbed.reply(EmbeddingQuery(number=1, ids=tuple(IDS)), stage=HOPS)
-    assert isinstance(reply, QueryAnswer)
     assert np.array_equal(reply.values, np.stack([received[text] for text in IDS]))
     assert charges(parties, name) == HOPS
 

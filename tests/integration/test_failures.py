@@ -80,7 +80,7 @@ def test_a_ledger_that_cannot_be_written_is_refused_before_anything_leaves(
     parties = two_parties(SETTINGS)
     parties.start("data")
     assert parties.wait("data") == 2
-    assert "cannot be created" in parties.log("data")
+    assert "cannot be used as a ledger (Not a directory)" in parties.log("data")
     assert not (parties.configs["data"].party.state / "session").exists()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.method.settings import Config
-from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.account_reader import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.relation import NodeRelation
 from vesper.session.config import load_config

@@ -124,6 +124,7 @@ def both_ends(
             graph=data.graph,
             ledger=ledger,
             noise=noise,
+            name="g",
             run="session",
             release_store=release_store,
         )
@@ -184,7 +185,7 @@ def test_stopped_and_resumed(
         door = (
             replay_door(folder / "state" / "releases")
             if released
-            else open_door(run_spec, data.graph, ledger, noise, run="undisturbed")[0]
+            else open_door(run_spec, data.graph, ledger, noise, name="g", run="undisturbed")[0]
         )
         responses = responses_in_state(config, labels, folder / "state")
         undisturbed = train(run_spec, data, labels, door, responses=responses)

@@ -34,7 +34,7 @@ def histogram(
         graph,
         event=event,
         receipt=account.charge(event, None, run="degrees"),
-        fingerprint="g",
+        account="g",
         noise=NoiseSource.for_simulation(seed),
         as_paper=as_paper,
     )
@@ -95,7 +95,7 @@ def test_a_receipt_of_another_event_is_refused(tmp_path: Path) -> None:
             STAR,
             event=cost_of(1.0),
             receipt=receipt,
-            fingerprint="g",
+            account="g",
             noise=NoiseSource.for_simulation(0),
         )
 

@@ -11,13 +11,24 @@ from vesper.mechanism.aggregations.attention import GridAttention
 from vesper.mechanism.aggregations.clamped_gcn import GridGcn
 from vesper.mechanism.aggregations.grid import to_grid
 from vesper.mechanism.aggregations.maximum import GridMax
-from vesper.mechanism.door import ChargedDoor, ClaimedDoor, ClosedDoor, OpenDoor
+from vesper.mechanism.door import (
+    ChargedDoor,
+    ClaimedDoor,
+    ClosedDoor,
+    OpenDoor,
+    open_graph_account,
+)
+from vesper.mechanism.graph_version import version_of_graph
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noisy_graph.edgerand import EdgeRand
 from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.events import GaussianRelease
+from vesper.privacy.ledger.account import open_account
 from vesper.privacy.ledger.ledger_file import open_to_read
-from vesper.privacy.ledger.store import Ledger
-from vesper.privacy.relation import NodeRelation
+from vesper.privacy.ledger.overlap import version_of
+from vesper.privacy.ledger.reservation import Reservation
+from vesper.privacy.ledger.store import Ledger, key_of
+from vesper.privacy.relation import LabelRelation, NodeRelation
 
 PATH = Graph.from_edges(3, [(0, 1), (1, 2)])
 MESSAGES = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, -1.0]], dtype=np.float32)
@@ -29,15 +40,19 @@ OTHERS = [
 ]
 
 
-def charged(path: Path, graph: Graph = PATH) -> ChargedDoor:
+def charged(
+    path: Path, graph: Graph = PATH, *, name: str = "path", relation: NodeRelation | None = None
+) -> ChargedDoor:
     path.mkdir(exist_ok=True)
-    return ChargedDoor(
+    account = open_graph_account(
         graph,
+        name,
         ledger=Ledger(path / "ledger.sqlite", clock=lambda: 0.0),
         budget=Budget(epsilon=1.0, delta=1e-6),
-        noise=NoiseSource.for_simulation(0),
-        run="test",
+        relation=relation,
+        simulated=True,
     )
+    return ChargedDoor(graph, account=account, noise=NoiseSource.for_simulation(0), run="test")
 
 
 def test_an_open_door_sums_exactly_and_never_pretends_to_add_noise() -> None:
@@ -65,13 +80,62 @@ def test_no_noise_is_refused_and_long_messages_cost_nothing(tmp_path: Path) -> N
     assert door.account.spent.max() == 0
 
 
-def test_two_graphs_in_one_ledger_have_two_accounts(tmp_path: Path) -> None:
-    first = charged(tmp_path)
-    first.release(MESSAGES, noise_std=8.0)
-    other = charged(tmp_path, Graph.from_edges(3, [(0, 1)]))
+@pytest.mark.parametrize("graph", [PATH, Graph.from_edges(3, [(0, 1)])])
+def test_the_name_decides_which_account_is_charged_and_the_edges_do_not(
+    tmp_path: Path, graph: Graph
+) -> None:
+    charged(tmp_path).release(MESSAGES, noise_std=8.0)
+    other = charged(tmp_path, graph, name="other")
     assert other.account.spent.max() == 0
-    again = charged(tmp_path)
+    again = charged(tmp_path, graph)
     assert again.account.spent.min() > 0
+
+
+def test_every_opening_records_the_version_of_the_graph_whether_it_is_new_or_not(
+    tmp_path: Path,
+) -> None:
+    for graph in (PATH, PATH, Graph.from_edges(3, [(0, 1)])):
+        door = charged(tmp_path, graph)
+    entries = list(door.account.ledger.entries())
+    assert [entry.facts["kind"] for entry in entries] == ["key", "graph", "budget"] + (
+        3 * ["version"]
+    )
+    versions = [version_of(entry.facts) for entry in entries[3:]]
+    assert versions[0] == versions[1] == version_of_graph(PATH, key=key_of(door.account.ledger))
+    assert versions[2].edges != versions[0].edges
+
+
+def test_a_run_with_a_reservation_is_charged_to_that(tmp_path: Path) -> None:
+    door = charged(tmp_path)
+    cost = GaussianRelease(noise_std=16.0).cost
+    reserved = Reservation(plan="certified", planned_epsilon=0.5, releases=1, mu_squared=cost)
+    door.account.reserve(reserved, run="test")
+    with pytest.raises(BudgetError, match="mu"):  # the graph has enough left, the run has not
+        door.release(MESSAGES, noise_std=15.9)
+    door.release(MESSAGES, noise_std=16.0)
+    with pytest.raises(BudgetError, match="Requested"):
+        door.release(MESSAGES, noise_std=16.0)
+
+
+def test_the_promised_degree_is_checked_before_anything_is_recorded(tmp_path: Path) -> None:
+    star = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
+    with pytest.raises(InputError, match="at most 2"):
+        charged(tmp_path, star, relation=NodeRelation(max_degree=2, row_norm=1.0))
+    with closing(open_to_read(tmp_path / "ledger.sqlite")) as ledger:
+        assert [entry.facts["kind"] for entry in ledger.entries()] == ["key"]
+
+
+def test_labels_have_no_door(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
+    labels = open_account(
+        ledger,
+        "labels",
+        num_nodes=3,
+        budget=Budget(epsilon=1.0, delta=1e-6),
+        relation=LabelRelation(),
+    )
+    with pytest.raises(ValueError, match="got that of labels"):
+        ChargedDoor(PATH, account=labels, noise=NoiseSource.for_simulation(0), run="test")
 
 
 def test_a_charged_door_reports_spending_and_never_returns_the_graph(tmp_path: Path) -> None:
@@ -175,14 +239,7 @@ def test_what_cannot_be_aggregated_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_the_node_relation_allows_sums_only(tmp_path: Path) -> None:
-    door = ChargedDoor(
-        PATH,
-        ledger=Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0),
-        budget=Budget(epsilon=1.0, delta=1e-6),
-        noise=NoiseSource.for_simulation(0),
-        run="test",
-        relation=NodeRelation(max_degree=4, row_norm=2.0),
-    )
+    door = charged(tmp_path, relation=NodeRelation(max_degree=4, row_norm=2.0))
     with pytest.raises(InputError, match="all edges of a node at once"):
         door.release(MESSAGES, noise_std=60.0, aggregation=GridMax())
     assert door.account.spent.max() == 0

@@ -12,11 +12,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from vesper.errors import BudgetError, InputError
-from vesper.mechanism.label_door import KeyedWords, LabelDoor, label_table_fingerprint, respond
+from vesper.errors import BudgetError, InputError, VesperError
+from vesper.mechanism.label_door import LABELS_ACCOUNT, KeyedWords, LabelDoor, respond
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.accounting.randomized_response import transition
-from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.account_reader import accounts
+from vesper.privacy.ledger.graph_name import expect_graph_name
 from vesper.privacy.ledger.store import Ledger
 from vesper.privacy.relation import LabelRelation
 
@@ -40,6 +41,7 @@ def open_door(ledger: Ledger) -> Open:
         epsilon: float = 1.0,
         classes: Sequence[str] = CLASSES,
         ledger: Ledger = ledger,
+        noise: NoiseSource | None = None,
         **more: Any,
     ) -> LabelDoor:
         return LabelDoor(
@@ -48,7 +50,7 @@ def open_door(ledger: Ledger) -> Open:
             classes=classes,
             epsilon=epsilon,
             ledger=ledger,
-            noise=NoiseSource.from_os(),
+            noise=noise or NoiseSource.from_os(),
             **more,
         )
 
@@ -166,11 +168,116 @@ def test_other_class_names_have_no_budget(
     assert charges(ledger) == 1
 
 
-def test_labels_have_one_budget(open_door: Open, ledger: Ledger) -> None:
+@pytest.mark.parametrize("epsilon", [2.0, 0.5])
+def test_labels_have_one_epsilon(open_door: Open, ledger: Ledger, epsilon: float) -> None:
+    """Half of it would leave the other half for a second draw, among other classes."""
+    open_door()  # nothing is charged yet
+    with pytest.raises(InputError, match=f"budget of epsilon 1 .* got label_epsilon {epsilon:g}"):
+        open_door(epsilon=epsilon)
     open_door().responses()
-    with pytest.raises(InputError, match="budget of epsilon 1"):
-        open_door(epsilon=2.0)
+    with pytest.raises(InputError, match="add both epsilons"):
+        open_door(epsilon=epsilon)
     assert charges(ledger) == 1
+
+
+@pytest.mark.parametrize("secret_first", [True, False])
+def test_secret_and_simulated_responses_never_share_a_ledger(
+    open_door: Open, ledger: Ledger, secret_first: bool
+) -> None:
+    sources = [NoiseSource.from_os(), NoiseSource.for_simulation(0)]
+    first, second = sources if secret_first else sources[::-1]
+    open_door(noise=first).responses()
+    with pytest.raises(
+        InputError, match=r"ledger\.sqlite: responses to labels were s.*never mixed"
+    ):
+        open_door(noise=second)
+    (balance,) = accounts(ledger)
+    assert balance.simulated == (not secret_first)
+
+
+def test_no_graph_can_have_the_account_of_labels() -> None:
+    with pytest.raises(InputError, match="name of the graph"):
+        expect_graph_name(LABELS_ACCOUNT)
+
+
+def test_entries_are_alike_whatever_the_labels(open_door: Open, tmp_path: Path) -> None:
+    """Two worlds that differ in one label, which also changes in a second call."""
+    other = LABELS.copy()
+    other[5] = (other[5] + 1) % 3
+    written = []
+    for name, worlds in (("one", (LABELS, LABELS)), ("two", (other, LABELS))):
+        with closing(Ledger(tmp_path / name, clock=lambda: 0.0)) as own:
+            for labels in worlds:
+                open_door(labels=labels, ledger=own).responses()
+            open_door([*IDS, "new"], [*labels, 1], ledger=own).responses()
+            entries = list(own.entries())[1:]  # after the check of the key
+        number = next(entry.facts["number"] for entry in entries if entry.cost > 0)
+        assert number > 0
+        written.append(
+            [
+                (
+                    entry.sequence,
+                    entry.graph,
+                    entry.run,
+                    {**entry.facts, "number": None},  # of the classes, under the key
+                    entry.cost,
+                    len(entry.receivers),
+                )
+                for entry in entries
+            ]
+        )
+    one, two = written
+    assert one == two
+    assert {line[1] for line in one} == {LABELS_ACCOUNT}
+    kinds = ["graph", "budget", "pure release", "labels answered", "labels answered"]
+    assert [line[3]["kind"] for line in one] == kinds
+
+
+def test_a_ledger_without_its_records_answers_nothing(
+    open_door: Open, ledger: Ledger, tamper: Callable[..., None]
+) -> None:
+    """Changed labels would get fresh responses, at no charge."""
+    open_door().responses()
+    tamper(ledger.path, "DELETE FROM entries WHERE facts LIKE '%labels answered%'")
+    assert ledger.verify() == ledger.head()[0]
+    with pytest.raises(VesperError, match="nothing is charged to it"):
+        open_door(labels=np.roll(LABELS, 1))
+    # Not even if the head and its note are those of the ledger before the records.
+    last = list(ledger.entries())[-1]
+    tamper(
+        ledger.path,
+        "UPDATE head SET sequence = ?, digest = (SELECT digest FROM entries WHERE sequence = ?)",
+        last.sequence,
+        last.sequence,
+    )
+    with pytest.raises(VesperError, match="the ledger is older than what was charged"):
+        Ledger(ledger.path, clock=lambda: 0.0)
+
+
+@pytest.mark.parametrize("changed", ["zeroblob(length(receivers))", "substr(receivers, 33)"])
+def test_a_ledger_with_other_records_answers_nothing(
+    open_door: Open, ledger: Ledger, tamper: Callable[..., None], changed: str
+) -> None:
+    open_door().responses()
+    tamper(
+        ledger.path,
+        f"UPDATE entries SET receivers = {changed} WHERE facts LIKE '%labels answered%'",
+    )
+    with pytest.raises(VesperError, match="was changed; nothing is charged to it"):
+        open_door()
+
+
+def test_a_ledger_older_than_its_records_is_refused(
+    open_door: Open, ledger: Ledger, tmp_path: Path
+) -> None:
+    open_door(IDS[:9], LABELS[:9]).responses()
+    ledger.close()
+    older = ledger.path.read_bytes()
+    with closing(Ledger(ledger.path, clock=lambda: 0.0)) as own:
+        open_door(ledger=own).responses()
+    ledger.path.write_bytes(older)
+    with pytest.raises(VesperError, match="the ledger is older than what was charged"):
+        Ledger(ledger.path, clock=lambda: 0.0)
 
 
 def test_an_older_copy_of_the_ledger_gives_the_same_responses(
@@ -223,13 +330,3 @@ def test_words_depend_on_key_question_id_label_and_turn() -> None:
     assert len(set(everything.tolist())) == 12
     again = KeyedWords(b"k" * 32, ["b", "a"], ["y", "x"], "3 1.0")
     assert again(np.array([1, 0])).tolist() == first.tolist()
-
-
-def test_the_table_fingerprint_depends_on_the_key_but_not_on_the_order() -> None:
-    ids, labels, classes = ["a", "b"], np.array([0, 1]), ("x", "y")
-    name = label_table_fingerprint(ids, labels, classes, key=b"k" * 32)
-    assert name == label_table_fingerprint(["b", "a"], labels[::-1], classes, key=b"k" * 32)
-    assert name != label_table_fingerprint(ids, labels, classes, key=b"l" * 32)
-    assert name != label_table_fingerprint(["a", "c"], labels, classes, key=b"k" * 32)
-    assert name != label_table_fingerprint(ids, labels[::-1], classes, key=b"k" * 32)
-    assert name != label_table_fingerprint(["ab", ""], labels, classes, key=b"k" * 32)

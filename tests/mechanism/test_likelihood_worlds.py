@@ -14,7 +14,7 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.grid import STEPS
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
 from vesper.mechanism.aggregations.row_noise import clip_on_grid
-from vesper.mechanism.door import ChargedDoor, OpenDoor
+from vesper.mechanism.door import ChargedDoor, OpenDoor, open_graph_account
 from vesper.mechanism.likelihood import log_ratios, squared_distances, world_ratios
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.recording_door import RecordedRelease, RecordingDoor
@@ -48,13 +48,16 @@ def record(tmp_path: Path) -> Record:
 
     def release(graph: Graph, relation: GraphRelation, *, seed: int = 0) -> RecordedRelease:
         ledger = Ledger(tmp_path / f"{relation}-{seed}.sqlite", clock=lambda: 0.0)
-        door = ChargedDoor(
+        account = open_graph_account(
             graph,
+            "star",
             ledger=ledger,
             budget=Budget(epsilon=50.0, delta=1e-6),
-            noise=NoiseSource.for_simulation(seed),
-            run="test",
             relation=relation,
+            simulated=True,
+        )
+        door = ChargedDoor(
+            graph, account=account, noise=NoiseSource.for_simulation(seed), run="test"
         )
         recording = RecordingDoor(door)
         recording.release(messages(), noise_std=1.5)

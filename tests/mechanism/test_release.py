@@ -36,7 +36,7 @@ def released(account: Account, graph: Graph = STAR, seed: int = 0) -> list[float
     receipt = account.charge(EVENT, None, run="test")
     noise = NoiseSource.for_simulation(seed)
     values = release(
-        graph, MESSAGES, None, event=EVENT, receipt=receipt, fingerprint="star", noise=noise
+        graph, MESSAGES, None, event=EVENT, receipt=receipt, account="star", noise=noise
     )
     return [float(value) for value in values[:, 0]]
 
@@ -72,12 +72,12 @@ def test_a_receipt_is_valid_once_and_for_its_own_release_only(account: Account) 
                 receivers,
                 event=event,
                 receipt=receipt,
-                fingerprint=name,
+                account=name,
                 noise=noise,
             )
-    release(STAR, MESSAGES, None, event=EVENT, receipt=receipt, fingerprint="star", noise=noise)
+    release(STAR, MESSAGES, None, event=EVENT, receipt=receipt, account="star", noise=noise)
     with pytest.raises(BudgetError, match="already used"):
-        release(STAR, MESSAGES, None, event=EVENT, receipt=receipt, fingerprint="star", noise=noise)
+        release(STAR, MESSAGES, None, event=EVENT, receipt=receipt, account="star", noise=noise)
 
 
 def test_long_messages_are_refused_before_an_edge_is_read(account: Account) -> None:
@@ -89,7 +89,7 @@ def test_long_messages_are_refused_before_an_edge_is_read(account: Account) -> N
             None,
             event=EVENT,
             receipt=receipt,
-            fingerprint="star",
+            account="star",
             noise=NoiseSource.for_simulation(0),
         )
 
@@ -110,7 +110,7 @@ def test_there_is_one_message_per_node(account: Account) -> None:
             None,
             event=EVENT,
             receipt=receipt,
-            fingerprint="star",
+            account="star",
             noise=NoiseSource.for_simulation(0),
         )
 
@@ -133,7 +133,7 @@ def test_an_aggregation_is_released_under_its_own_name_and_to_all_nodes(account:
             receivers,
             event=event,
             receipt=account.charge(event, receivers, run="test"),
-            fingerprint="star",
+            account="star",
             noise=noise,
             aggregation=aggregation,
         )
@@ -171,7 +171,7 @@ def test_only_sums_can_be_clipped(account: Account) -> None:
             None,
             event=event,
             receipt=account.charge(event, None, run="test"),
-            fingerprint="star",
+            account="star",
             noise=NoiseSource.for_simulation(0),
             aggregation=GridMax(),
         )

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from vesper.errors import VesperError
+from vesper.files import partial_folder
 from vesper.graph.graph import Graph
-from vesper.mechanism.door import ChargedDoor, ClaimedDoor
-from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.door import ChargedDoor, ClaimedDoor, open_graph_account
+from vesper.mechanism.noise.noise_source import KEY_BYTES, NoiseSource
 from vesper.mechanism.noisy_graph.edgerand import EdgeRand
 from vesper.mechanism.noisy_graph.lapgraph import LapGraph
-from vesper.mechanism.noisy_graph.perturbed_graph import graph_bytes
-from vesper.mechanism.release_store import HEADER_BYTES, ReleaseStore
+from vesper.mechanism.release_key import PARTIAL
+from vesper.mechanism.release_store import Arrays, ReleaseStore
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.ledger.store import Ledger
 
@@ -21,12 +22,20 @@ MESSAGES = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, -1.0]], dtype=np.float32)
 ARRAYS = {"sums": np.arange(6, dtype=np.float32).reshape(3, 2)}
 
 
-def door(path: Path, *, run: str = "session", epsilon: float = 1.0) -> ChargedDoor:
+def door(
+    path: Path, *, run: str = "session", epsilon: float = 1.0, graph: Graph = GRAPH
+) -> ChargedDoor:
     """A door as after a restart: noise from the operating system, everything else from disk."""
-    return ChargedDoor(
-        GRAPH,
+    account = open_graph_account(
+        graph,
+        "payments",
         ledger=Ledger(path / "ledger.sqlite", clock=lambda: 0.0),
         budget=Budget(epsilon=epsilon, delta=1e-6),
+        simulated=False,
+    )
+    return ChargedDoor(
+        graph,
+        account=account,
         noise=NoiseSource.from_os(),
         run=run,
         release_store=ReleaseStore(path / run),
@@ -103,56 +112,119 @@ def test_noisy_edges_are_stored_too(tmp_path: Path) -> None:
     assert np.array_equal(first.neighbors, again.neighbors)
 
 
-def test_space_for_noisy_edges_is_reserved_before_they_are_charged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Drawing again until a graph fits on disk would select for small graphs."""
-    requested = []
-
-    def full(handle: int, start: int, size: int) -> None:
-        requested.append(size)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    opened = door(tmp_path, epsilon=50.0)
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(VesperError, match=r"expected space for .* bytes .* it was not drawn"):
-        opened.perturb(EdgeRand(epsilon=1.0))
-    assert opened.account.releases == 0
-    assert list((tmp_path / "session").iterdir()) == []
-    door(tmp_path, run="sums", epsilon=50.0).release(MESSAGES, noise_std=10.0)
-    assert len(requested) == 1  # the size of sums is known beforehand
-    monkeypatch.undo()
-    noisy = door(tmp_path, epsilon=50.0).perturb(EdgeRand(epsilon=1.0))
-    files = list((tmp_path / "session").iterdir())
-    assert [path.suffix for path in files] == [".npz"]
-    assert files[0].stat().st_size < requested[0]
-    again = door(tmp_path, epsilon=50.0).perturb(EdgeRand(epsilon=1.0))
-    assert np.array_equal(again.neighbors, noisy.neighbors)
-
-
-def test_space_can_be_reserved_without_posix_fallocate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(os, "posix_fallocate")
-    ReleaseStore(tmp_path).reserve(4, 3 << 20)
-    assert (tmp_path / "0004.room").stat().st_size == (3 << 20) + HEADER_BYTES
-    digest = ReleaseStore(tmp_path).put(4, ARRAYS)
-    assert np.array_equal(ReleaseStore(tmp_path).get(4, digest)["sums"], ARRAYS["sums"])
-    assert [path.stat().st_size < HEADER_BYTES for path in tmp_path.iterdir()] == [True]
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 3.0, 20.0])
 @pytest.mark.parametrize("mechanism", [EdgeRand, LapGraph])
-def test_the_reserved_space_is_enough(
-    mechanism: type[EdgeRand] | type[LapGraph], epsilon: float
+def test_attempts_that_fail_draw_the_same_noisy_edges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: type[EdgeRand] | type[LapGraph]
 ) -> None:
+    """Whatever decides whether an attempt survives: it does not select among draws."""
     ring = Graph.from_edges(300, [(k, (k + 1) % 300) for k in range(300)])
-    perturbation = mechanism(epsilon=epsilon)
-    for seed in range(20):
-        noisy = perturbation.perturb(ring, NoiseSource.for_simulation(seed))
-        assert noisy.num_edges <= perturbation.max_edges(ring)
-        num_bytes = noisy.indptr.nbytes + noisy.neighbors.nbytes
-        assert num_bytes <= graph_bytes(perturbation.max_edges(ring), ring)
+    drawn: list[Arrays] = []
+
+    def fails(release_store: ReleaseStore, number: int, arrays: Arrays) -> str:
+        drawn.append(arrays)
+        raise VesperError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(ReleaseStore, "put", fails)
+        for _ in range(3):
+            with pytest.raises(VesperError, match="the disk is full"):
+                door(tmp_path, epsilon=9.0, graph=ring).perturb(mechanism(epsilon=4.0))
+    kept = door(tmp_path, epsilon=9.0, graph=ring)
+    noisy = kept.perturb(mechanism(epsilon=4.0))
+    assert noisy.num_edges > 0
+    for arrays in drawn:
+        assert np.array_equal(arrays["indptr"], noisy.indptr)
+        assert np.array_equal(arrays["neighbors"], noisy.neighbors)
+    assert kept.account.charges_of("session") == 1
+
+
+def test_noise_of_two_releases_has_two_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = []
+    original = NoiseSource.for_release
+
+    def recorded(key: bytes) -> NoiseSource:
+        keys.append(key)
+        return original(key)
+
+    monkeypatch.setattr(NoiseSource, "for_release", recorded)
+    opened = door(tmp_path)
+    opened.release(MESSAGES, noise_std=12.0)
+    opened.release(MESSAGES, noise_std=12.0)
+    assert len(set(keys)) == 2
+
+
+def test_a_key_is_deleted_once_its_release_is_stored(tmp_path: Path) -> None:
+    door(tmp_path).release(MESSAGES, noise_std=8.0)
+    assert [path.suffix for path in (tmp_path / "session").iterdir()] == [".npz"]
+
+
+def test_simulated_noise_stores_no_key(tmp_path: Path) -> None:
+    simulated = NoiseSource.for_simulation(1)
+    assert ReleaseStore(tmp_path).noise_for(3, simulated) is simulated
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_kept_remains_alone(tmp_path: Path) -> None:
+    release_store = ReleaseStore(tmp_path)
+    digests = [release_store.put(4, {"sums": np.full(2, k)}) for k in range(3)]
+    other = release_store.put(14, ARRAYS)
+    release_store.noise_for(4, NoiseSource.from_os())
+    release_store.noise_for(14, NoiseSource.from_os())
+    (tmp_path / "0004.room").touch()
+    assert release_store.get(4, digests[1])["sums"].tolist() == [1, 1]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {f"0004-{digests[1]}.npz", f"0014-{other}.npz", "0014.key"}
+
+
+def test_what_a_dead_process_was_writing_is_removed_when_the_folder_is_opened(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / f"{PARTIAL}dead").mkdir()
+    (tmp_path / f"{PARTIAL}dead" / "key").write_bytes(bytes(KEY_BYTES))
+    with partial_folder(tmp_path, PARTIAL) as alive:
+        ReleaseStore(tmp_path)
+        assert list(tmp_path.iterdir()) == [alive]
+
+
+def test_a_file_that_cannot_be_deleted_is_reported(tmp_path: Path) -> None:
+    release_store = ReleaseStore(tmp_path)
+    digest = release_store.put(4, ARRAYS)
+    (tmp_path / "0004.key").mkdir()
+    with pytest.raises(VesperError, match=r"0004\.key: cannot be deleted .* delete it, then"):
+        release_store.get(4, digest)
+
+
+@pytest.mark.parametrize("lost", ["charged", "stored"])
+def test_a_ledger_that_knows_less_than_the_files_is_refused(tmp_path: Path, lost: str) -> None:
+    """A restored copy: the release may have been sent, and its key is gone."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    opened = door(tmp_path)
+
+    def died(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    if lost == "stored":
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(opened.account, "mark_stored", died)
+            with pytest.raises(KeyboardInterrupt):
+                opened.release(MESSAGES, noise_std=8.0)
+    for path in tmp_path.glob("ledger*"):
+        (copy / path.name).write_bytes(path.read_bytes())
+    door(tmp_path).release(MESSAGES, noise_std=8.0)
+    (tmp_path / "session").rename(copy / "session")
+    with pytest.raises(VesperError, match=f"does not record that it was {lost}: .* older copy"):
+        door(copy).release(MESSAGES, noise_std=8.0)
+
+
+def test_a_key_without_a_charge_is_refused(tmp_path: Path) -> None:
+    ReleaseStore(tmp_path / "session").noise_for(0, NoiseSource.from_os())
+    opened = door(tmp_path)
+    with pytest.raises(VesperError, match="does not record that it was charged"):
+        opened.release(MESSAGES, noise_std=8.0)
+    assert opened.account.charges_of("session") == 0
 
 
 def test_a_claimed_door_draws_once_too(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from vesper.protocol.messages import (
     Message,
     Purpose,
     QueryAnswer,
-    QueryRefusal,
     Roster,
     SessionFinished,
     Verdict,
@@ -43,7 +42,6 @@ EXAMPLES: list[Message] = [
     EmbeddingClientHello(1, "c", "s", 0),
     EmbeddingQuery(1, ("a",)),
     QueryAnswer(1, 1.0, 1e-5, 0.0, 1.0, b"d", (), VALUES),
-    QueryRefusal(1, 1.0, 1e-5, 0.0, 1.0, "no"),
 ]
 TABLES = pytest.mark.parametrize(
     "table", [TRAINING_TABLE, QUERY_TABLE], ids=["training", "inference"]

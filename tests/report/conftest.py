@@ -31,11 +31,9 @@ NOISE_PLANS = {
     ),
 }
 CHARGED = RunCharges(
-    charges=(Charge(sequence=4, what="gaussian release: noise std 2.4"),),
-    head="4:00ff",
+    charges=(Charge(what="gaussian release: noise std 2.4"),),
     spent_epsilon=4.0,
-    left_epsilon=0.0,
-    budget_epsilon=4.0,
+    planned_epsilon=4.0,
     best_guess=0.66,
 )
 

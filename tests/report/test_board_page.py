@@ -21,6 +21,7 @@ def journal(**changes: Any) -> JournalSummary:
         "side": "label",
         "config": CONFIG,
         "ledger": None,
+        "run": "",
         "started_at": 0.0,
         "last_line_at": 60.0,
         "planned": {"stages": 3, "epochs": 60, "metric": "roc_auc"},
@@ -54,10 +55,8 @@ def test_the_data_party_sees_charges_and_no_curves() -> None:
     epochs = (EpochFacts(stage=0, epoch=0, is_best=True),)
     run_charges = RunCharges(
         charges=(),
-        head=None,
         spent_epsilon=1.0,
-        left_epsilon=3.0,
-        budget_epsilon=4.0,
+        planned_epsilon=4.0,
         best_guess=0.6,
     )
     main = board_main(

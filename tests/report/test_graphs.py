@@ -1,10 +1,17 @@
 """One line per graph: of a simulation, of a state folder, and without snapshots."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.events import GaussianRelease
+from vesper.privacy.ledger.account import open_account
+from vesper.privacy.ledger.reservation import Reservation
+from vesper.privacy.ledger.store import Ledger
 from vesper.report.contents import command_of
 from vesper.report.graphs import GraphLine, graph_lines, graphs_section
+from vesper.serving.snapshots import SnapshotStore
 from vesper.session.config import load_config
 
 SNAPSHOT = {
@@ -49,6 +56,32 @@ def test_each_of_several_data_parties_has_its_own_line(tmp_path: Path) -> None:
         ("february, b", 1),
     ]
     assert {line.test for line in lines[1:]} == {73.12}
+
+
+def test_a_served_snapshot_has_the_charges_of_its_own_run_alone(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path / "state" / "snapshots")
+    snapshot = store.find_or_add("payments", "digest", folder=tmp_path / "march")
+    path, event = tmp_path / "ledger.sqlite", GaussianRelease(noise_std=9.0)
+    with closing(Ledger(path, clock=lambda: 0.0)) as ledger:
+        budget = Budget(epsilon=4.0, delta=1e-6)
+        account = open_account(ledger, "payments", num_nodes=5, budget=budget)
+        planned = Reservation(plan="certified", planned_epsilon=1.0, releases=1, mu_squared=0.05)
+        account.reserve(planned, run=snapshot.run)
+        account.charge(event, None, run=snapshot.run)
+    facts = {"session": "ab", **result()}
+
+    def lines() -> tuple[GraphLine, ...]:
+        return graph_lines(tmp_path / "state", facts, run_charges=None, ledger=path)
+
+    before = lines()
+    with closing(Ledger(path, clock=lambda: 0.0)) as ledger:
+        account = open_account(ledger, "payments", num_nodes=5)
+        account.charge(event, None, run="another run")
+    assert lines() == before
+    line = before[1]
+    assert (line.name, line.nodes, line.epsilon, line.releases) == ("march", 5, 1.0, 1)
+    assert line.spent_epsilon is not None
+    assert 0 < line.spent_epsilon < 1
 
 
 def test_one_graph_needs_no_table(tmp_path: Path) -> None:

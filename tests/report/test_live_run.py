@@ -102,11 +102,12 @@ def test_a_simulation_that_is_finished(tmp_path: Path, write_folders: Callable[.
 def test_both_parties_after_a_run(
     institutions: "Institutions", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        sys, "argv", ["vesper", "degrees", str(institutions.data), "--epsilon", "0.5"]
-    )
-    with pytest.raises(SystemExit):
+    ledger = str(load_party_config(institutions.settings[0]).party.ledger)
+    counts = ["degrees", str(institutions.data), "--epsilon", "0.5", "--graph", "payments"]
+    monkeypatch.setattr(sys, "argv", ["vesper", *counts, "--ledger", ledger])
+    with pytest.raises(SystemExit) as ended:
         main()
+    assert not ended.value.code
     institutions.change("\n[run]\n", "\n[run]\nepochs = 2\n")
     data, label = (load_party_config(path) for path in institutions.settings)
     for config in (data, label):

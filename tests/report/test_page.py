@@ -55,7 +55,7 @@ def test_a_certified_page_states_what_is_covered_and_what_is_not(contents: Make)
         "66.0 %",
         "What is not covered",
         "this &amp; that",
-        "4:00ff",
+        "Spent by this run",
         "operating system",
         "88.2 %",
         "without the graph (MLP)",

@@ -114,7 +114,9 @@ class Parties:
 
     def run_as_data_party(self, channel: Channel, ledger: Ledger) -> None:
         noise = NoiseSource.for_simulation(1)
-        door_opener = partial(open_door, graph=self.data.graph, ledger=ledger, noise=noise, run="r")
+        door_opener = partial(
+            open_door, graph=self.data.graph, ledger=ledger, noise=noise, name="g", run="r"
+        )
         link = Link(Role.DATA, channel)
         run_data_session(self.config, self.data, link, door_opener=door_opener)
         link.expect(Farewell)

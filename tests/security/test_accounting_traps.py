@@ -16,7 +16,8 @@ from vesper.privacy.accounting.budget import Budget, NonPrivate
 from vesper.privacy.accounting.gaussian import delta_of
 from vesper.privacy.accounting.participation import cap_for, epsilon_for, noise_std_for
 from vesper.privacy.events import ClippedRelease, Event, GaussianRelease, PureRelease
-from vesper.privacy.ledger.account import Account, accounts, open_account
+from vesper.privacy.ledger.account import Account, open_account
+from vesper.privacy.ledger.account_reader import accounts
 from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.reader import Entry, format_head

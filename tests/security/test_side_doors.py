@@ -13,6 +13,7 @@ import pytest
 from vesper.graph.holdings import open_data
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.protocol.codec import decode
 from vesper.protocol.messages import DataHello, Embeddings, Message, SessionFinished
@@ -97,20 +98,23 @@ def test_without_a_release_nothing_differs_at_all(
     assert first == second
 
 
-def test_only_messages_of_the_protocol_cross_and_the_fingerprint_does_not(
+def test_only_messages_of_the_protocol_cross_and_nothing_of_the_ledger_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write(tmp_path / "a", PAIRS)
     to_label, _, out = crossed(folder, monkeypatch)
     assert {type(decode(frame)) for frame in to_label} == {DataHello, Embeddings, SessionFinished}
     ledger = Ledger(out / "ledger.sqlite", clock=lambda: 0.0)
-    key = key_of(ledger)
-    name = fingerprint(open_data(folder / "data").graph, key=key)
-    assert [entry.graph for entry in ledger.entries()].count(name) >= 3
+    key, entries = key_of(ledger), list(ledger.entries())
+    (version,) = (entry.facts for entry in entries if entry.facts["kind"] == "version")
+    edges = fingerprint(open_data(folder / "data").graph, key=key)
+    assert version["edges"] == edges
     for frame in to_label:
         assert key not in frame
-        assert name.encode() not in frame
-        assert bytes.fromhex(name) not in frame
+        assert SIMULATED_GRAPH.encode() not in frame
+        for digest in (edges, version["ids"], version["sketch"][:16]):
+            assert digest.encode() not in frame
+            assert bytes.fromhex(digest) not in frame
 
 
 def test_the_ledger_has_the_planned_releases(

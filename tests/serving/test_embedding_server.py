@@ -8,6 +8,7 @@ import pytest
 
 from vesper.errors import InputError, RemoteProtocolError
 from vesper.graph.labels import open_labels
+from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.model.evaluation import evaluate
 from vesper.protocol.codec import encode
 from vesper.protocol.fields import digest_of_ids
@@ -105,19 +106,27 @@ def test_plans_that_certify_nothing_are_not_served(
         pass
 
 
-def test_sizes_of_replies_do_not_depend_on_edges_and_no_fingerprint_is_sent(
+def test_sizes_of_replies_do_not_depend_on_edges_and_nothing_of_the_ledger_is_sent(
     finished: "FinishedRun",
 ) -> None:
     ids = ("u20", "v1", "nobody")
     frames: list[bytes] = []
     for name, step in (("one", 7), ("other", 8)):
         with open_embedding_server(
-            finished.data, snapshot=finished.snapshot(name, step=step)
+            finished.data,
+            snapshot=finished.snapshot(name, step=step),
+            graph=f"graph-{name}",
+            noise=NoiseSource.for_simulation(5),
         ) as server:
             frames.append(encode(server.hello))
             frames.append(encode(server.reply(EmbeddingQuery(number=1, ids=ids), stage=1)))
     assert list(map(len, frames[:2])) == list(map(len, frames[2:]))
-    fingerprints = {entry.graph for entry in finished.entries() if entry.graph}
-    assert len(fingerprints) == 3
-    assert not any(graph.encode() in frame for graph in fingerprints for frame in frames)
-    assert not any(bytes.fromhex(graph) in frame for graph in fingerprints for frame in frames)
+    names = {entry.graph for entry in finished.entries() if entry.graph}
+    assert names == {"graph-one", "graph-other", finished.data.party.graph}
+    versions = [entry.facts for entry in finished.entries() if entry.facts["kind"] == "version"]
+    digests = {facts[key] for facts in versions for key in ("ids", "edges")}
+    assert len(digests) == 5  # two tables of nodes, three of edges
+    for text in names | digests:
+        assert not any(text.encode() in frame for frame in frames)
+    for digest in digests:
+        assert not any(bytes.fromhex(digest) in frame for frame in frames)

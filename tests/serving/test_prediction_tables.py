@@ -16,7 +16,6 @@ PREDICTIONS = Predictions(
     cached=frozenset(),
     unknown=frozenset({"8"}),
     budget=None,
-    refusal=None,
     unreachable=None,
 )
 

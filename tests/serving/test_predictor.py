@@ -19,7 +19,6 @@ from vesper.protocol.messages import (
     EmbeddingServerHello,
     Message,
     QueryAnswer,
-    QueryRefusal,
 )
 from vesper.protocol.turns import Role
 from vesper.serving.embedding_cache import EmbeddingCache
@@ -128,7 +127,7 @@ class ScriptedServer:
             link.expect(EmbeddingClientHello)
             while isinstance(query := link.receive(), EmbeddingQuery):
                 channel.send(encode(self.reply(query)))
-                link._turns.record_sent(QueryRefusal(0, 0.0, 0.0, 0.0, 0.0, ""))
+                link._turns.record_sent(fitting_answer(query))
         except (PeerError, LocalProtocolError):
             channel.close()
 
@@ -184,18 +183,6 @@ def test_scores_that_are_no_numbers_are_not_predictions(finished: "FinishedRun")
     predictor._decoder = broken
     with pytest.raises(PeerError, match="do not decode to finite scores"):
         predictor.predict(["a"], limit=None)
-
-
-def test_a_refusal_states_what_is_left(finished: "FinishedRun") -> None:
-    server = ScriptedServer(read_saved_label_run(finished.label))
-    server.reply = lambda query: QueryRefusal(query.number, 8.0, 1e-5, 7.5, 0.5, "no more of it")
-    predictions = predictor_of(finished, server).predict(["a"], limit=None)
-    assert predictions.refusal == "no more of it"
-    assert predictions.budget is not None
-    assert predictions.budget["left_epsilon"] == 0.5
-    server.reply = lambda query: QueryRefusal(query.number, 8.0, 1e-5, 7.5, 0.5, "\x1b[2J")
-    with pytest.raises(PeerError, match="cannot be displayed"):
-        predictor_of(finished, server).predict(["a"], limit=None)
 
 
 @pytest.mark.parametrize(

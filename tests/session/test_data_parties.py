@@ -6,7 +6,13 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.session.config import load_config
-from vesper.session.data_parties import ONLY_DATA_PARTY, SimulatedParty, config_for, load_simulation
+from vesper.session.data_parties import (
+    ONLY_DATA_PARTY,
+    SimulatedParty,
+    config_for,
+    is_only_party,
+    load_simulation,
+)
 
 TWO = """
 [privacy]
@@ -41,6 +47,20 @@ def test_each_party_has_its_own_budget(tmp_path: Path) -> None:
 def test_without_tables_there_is_one_data_party(tmp_path: Path) -> None:
     assert load(tmp_path, "[run]\nseed = 3\n") == (ONLY_DATA_PARTY,)
     assert load_simulation(None, {"epsilon": 1.0})[1] == (ONLY_DATA_PARTY,)
+
+
+def test_a_table_is_never_mistaken_for_the_only_data_party(tmp_path: Path) -> None:
+    """Not even one with the same name and nothing else; any name of the graph changes nothing."""
+    first, _ = load(tmp_path, '[[data_party]]\nname = "data"\n[[data_party]]\nname = "other"\n')
+    assert not is_only_party(first)
+    assert is_only_party(ONLY_DATA_PARTY.model_copy(update={"graph": "payments"}))
+
+
+def test_each_graph_may_have_a_name(tmp_path: Path) -> None:
+    named = '[[data_party]]\nname = "a"\ngraph = "payments-2026"\n[[data_party]]\nname = "b"\n'
+    assert [party.graph for party in load(tmp_path, named)] == ["payments-2026", "simulation"]
+    with pytest.raises(InputError, match=r"'graph': .* letters, digits"):
+        load(tmp_path, '[[data_party]]\nname = "a"\ngraph = "two words"\n')
 
 
 @pytest.mark.parametrize(

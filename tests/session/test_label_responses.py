@@ -11,16 +11,22 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.graph.holdings import open_data
+from vesper.graph.ids import Ids
 from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.objective_factory import LabelResponses
-from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.account_reader import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.store import Ledger
 from vesper.session.config import load_config
 from vesper.session.doors import open_door
-from vesper.session.label_responses import charge_label_responses
+from vesper.session.label_responses import (
+    charge_label_responses,
+    label_table_fingerprint,
+    make_label_responses,
+    simulate_label_responses,
+)
 from vesper.session.run_spec import run_spec_for
 from vesper.simulation import in_process as pair_module
 from vesper.simulation.simulate import simulate
@@ -77,7 +83,7 @@ def frames_of_the_label_party(
     run_spec = run_spec_for(config, data, labels)
     with closing(Ledger(folder / f"{len(list(folder.iterdir()))}.sqlite", clock=float)) as ledger:
         noise = NoiseSource.for_simulation(0)
-        door, run_spec = open_door(run_spec, data.graph, ledger, noise, run="r")
+        door, run_spec = open_door(run_spec, data.graph, ledger, noise, name="graph", run="r")
         pair_module.train(run_spec, data, labels, door, responses=responses)
     return written.frames
 
@@ -155,12 +161,60 @@ def test_a_later_run_is_not_charged(folder: Path, tmp_path: Path) -> None:
         assert sum(entry.cost > 0 for entry in ledger.entries()) == 1
 
 
+def test_a_label_that_has_changed_is_reported_and_nothing_else(
+    folder: Path, tmp_path: Path
+) -> None:
+    labels = open_labels(folder / "label")
+    changed = labels.labels.copy()
+    rows = np.concatenate([labels.rows(split)[:2] for split in ("train", "val", "test")])
+    changed[rows] = (changed[rows] + 1) % CLASSES
+    stale_counts: list[int] = []
+    with closing(Ledger(tmp_path / "label.sqlite", clock=float)) as ledger:
+        first, second = (
+            make_label_responses(
+                settings(),
+                each,
+                ledger=ledger,
+                noise=NoiseSource.from_os(),
+                stale=stale_counts.append,
+            )
+            for each in (labels, replace(labels, labels=changed))
+        )
+    assert first is not None
+    assert second is not None
+    assert np.array_equal(first.noisy_labels, second.noisy_labels)
+    assert stale_counts == [4]  # labels of test nodes get no responses
+
+
+def test_secret_and_simulated_responses_are_not_mixed(folder: Path, tmp_path: Path) -> None:
+    labels, path = open_labels(folder / "label"), tmp_path / "label.sqlite"
+    simulate_label_responses(settings(), labels, path=path)
+    with pytest.raises(InputError, match="simulated in this ledger so far"):
+        charge_label_responses(settings(), labels, path=path, noise=NoiseSource.from_os())
+
+
+def test_the_table_fingerprint_covers_ids_splits_and_classes_but_no_label(folder: Path) -> None:
+    labels, key = open_labels(folder / "label"), b"k" * 32
+    name = label_table_fingerprint(labels, key=key)
+    assert label_table_fingerprint(replace(labels, labels=labels.labels[::-1]), key=key) == name
+    assert label_table_fingerprint(labels, key=b"l" * 32) != name
+    others = [
+        replace(labels, ids=Ids(labels.ids.values.slice(1)), splits=labels.splits[1:]),
+        replace(labels, splits=np.roll(labels.splits, 1)),
+        replace(labels, classes=(0, 1, 3)),
+        replace(labels, classes=(0, 1, 2, 3)),
+    ]
+    names = {label_table_fingerprint(other, key=key) for other in others}
+    assert len(names) == len(others)
+    assert name not in names
+
+
 def test_a_session_without_responses_is_refused(folder: Path) -> None:
     config, data, labels = settings(), open_data(folder / "data"), open_labels(folder / "label")
     run_spec = run_spec_for(config, data, labels)
     with closing(Ledger(folder / "l.sqlite", clock=float)) as ledger:
         noise = NoiseSource.for_simulation(0)
-        door, run_spec = open_door(run_spec, data.graph, ledger, noise, run="r")
+        door, run_spec = open_door(run_spec, data.graph, ledger, noise, name="graph", run="r")
         with pytest.raises(ValueError, match="expected responses"):
             pair_module.train(run_spec, data, labels, door)
 

@@ -1,6 +1,7 @@
 """Simulations end to end: party folders in, a run folder out."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,12 @@ from typer.testing import CliRunner
 from vesper.cli.app import app
 from vesper.engine.engine import InProcessEngine, using
 from vesper.errors import BudgetError, InputError
-from vesper.privacy.ledger.account import accounts
+from vesper.graph.holdings import open_data
+from vesper.mechanism.door import open_graph_account
+from vesper.privacy.events import PureRelease
+from vesper.privacy.ledger.account_reader import accounts
+from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH
+from vesper.privacy.ledger.reader import DEGREES
 from vesper.privacy.ledger.store import Ledger
 from vesper.session.config import load_config
 from vesper.session.result import Result
@@ -60,7 +66,8 @@ def test_the_graph_helps_and_everything_is_charged(folders: Path, tmp_path: Path
     assert "not private" in private.privacy.noise
     ledger = Ledger(tmp_path / "certified" / "ledger.sqlite", clock=lambda: 0.0)
     kinds = [entry.facts["kind"] for entry in ledger.entries()]
-    assert kinds == ["key", "graph", "budget", *["gaussian release"] * 3]  # a probe, two hops
+    releases = ["gaussian release"] * 3  # a probe, two hops
+    assert kinds == ["key", "graph", "budget", "version", "reserved", *releases, "returned"]
     assert accounts(ledger)[0].spent_epsilon() == pytest.approx(8.0, rel=1e-3)
     assert ledger.verify() is None
     files = {path.name for path in (tmp_path / "certified").iterdir()}
@@ -178,10 +185,17 @@ def test_the_first_stage_is_the_mlp(
         assert np.array_equal(ours[name], theirs[name]), name
 
 
+def count(folders: Path, ledger: Path, *, epsilon: float, graph: str = SIMULATED_GRAPH) -> Path:
+    """Charge a count of degrees with simulated noise."""
+    with closing(Ledger(ledger, clock=lambda: 0.0)) as book:
+        graph_data = open_data(folders / "data").graph
+        account = open_graph_account(graph_data, graph, ledger=book, simulated=True)
+        account.charge(PureRelease(epsilon=epsilon, what=DEGREES), None, run="degrees")
+    return ledger
+
+
 def test_earlier_counts_leave_less_for_training(folders: Path, tmp_path: Path) -> None:
-    ledger = tmp_path / "ledger.sqlite"
-    degrees = ["degrees", str(folders), "--epsilon", "0.5", "--ledger", str(ledger), "--json"]
-    assert CliRunner().invoke(app, degrees).exit_code == 0
+    ledger = count(folders, tmp_path / "ledger.sqlite", epsilon=0.5)
     config = load_config(None, {**SMALL, "epsilon": 4.0, "epochs": 1})
     counted = simulate(folders, config, tmp_path / "a", ledger=ledger)
     fresh = simulate(folders, config, tmp_path / "b")
@@ -194,10 +208,28 @@ def test_earlier_counts_leave_less_for_training(folders: Path, tmp_path: Path) -
     assert not list((tmp_path / "c").glob("*.npz"))
 
 
-def test_earlier_counts_do_not_change_the_number_of_hops(folders: Path, tmp_path: Path) -> None:
+def test_counts_under_another_name_leave_the_noise_as_it_is(folders: Path, tmp_path: Path) -> None:
+    ledger = count(folders, tmp_path / "ledger.sqlite", epsilon=0.5, graph="counted")
+    config = load_config(None, {**SMALL, "epsilon": 4.0, "epochs": 1})
+    counted = simulate(folders, config, tmp_path / "a", ledger=ledger)
+    fresh = simulate(folders, config, tmp_path / "b")
+    assert counted.privacy == fresh.privacy
+    assert counted.stages == fresh.stages
+
+
+def test_simulated_noise_is_never_charged_to_a_graph_with_secret_noise(
+    folders: Path, tmp_path: Path
+) -> None:
     ledger = tmp_path / "ledger.sqlite"
-    degrees = ["degrees", str(folders), "--epsilon", "0.1", "--ledger", str(ledger), "--json"]
-    assert CliRunner().invoke(app, degrees).exit_code == 0
+    degrees = ["degrees", str(folders), "--epsilon", "0.5", "--ledger", str(ledger), "--json"]
+    assert CliRunner().invoke(app, [*degrees, "--graph", SIMULATED_GRAPH]).exit_code == 0
+    config = load_config(None, {**SMALL, "epsilon": 4.0, "epochs": 1})
+    with pytest.raises(InputError, match="charged for secret noise so far, got simulated noise"):
+        simulate(folders, config, tmp_path / "a", ledger=ledger)
+
+
+def test_earlier_counts_do_not_change_the_number_of_hops(folders: Path, tmp_path: Path) -> None:
+    ledger = count(folders, tmp_path / "ledger.sqlite", epsilon=0.1)
     config = load_config(None, {**SMALL, "epsilon": 8.0, "epochs": 1})  # two hops, one below 8
     counted = simulate(folders, config, tmp_path / "a", ledger=ledger)
     fresh = simulate(folders, config, tmp_path / "b")

@@ -97,13 +97,15 @@ class Estimator(Parameters, ABC):
         hops: int | None = None,
         seed: int | None = None,
         ledger: Path | str | None = None,
+        graph_name: str | None = None,
         encoder: str | MakeEncoder | None = None,
         settings: Mapping[str, Any] | None = None,
         progress: bool | Progress = False,
     ) -> None:
         self.epsilon, self.delta = epsilon, delta
         self.method, self.aggregator, self.hops = method, aggregator, hops
-        self.seed, self.ledger, self.encoder = seed, ledger, encoder
+        self.seed, self.ledger, self.graph_name = seed, ledger, graph_name
+        self.encoder = encoder
         self.settings, self.progress = settings, progress
 
     def fit(
@@ -134,6 +136,8 @@ class Estimator(Parameters, ABC):
         """
         if not isinstance(self.ledger, str | os.PathLike | None):
             raise InputError(f"ledger: expected a path, got {type(self.ledger).__name__}")
+        if not isinstance(self.graph_name, str | None):
+            raise InputError(f"graph_name: expected a text, got {type(self.graph_name).__name__}")
         seed = random_seed() if self.seed is None else self.seed
         config = self._config(seed)
         inputs = prepare_inputs(
@@ -151,6 +155,7 @@ class Estimator(Parameters, ABC):
                 inputs,
                 is_simulated=self.seed is not None,
                 ledger=None if self.ledger is None else Path(self.ledger),
+                graph_name=self.graph_name,
                 encoder=self.encoder if callable(self.encoder) else None,
                 progress=progress,
             )

@@ -24,8 +24,10 @@ class Vesper(Estimator):
         hops: how many edges away messages can come from; None lets the method choose.
         seed: None for a private fit, with noise from the operating system. A number makes the fit
             repeatable bit for bit, noise included, so that fit is **not private**.
-        ledger: file to charge. A budget belongs to a graph, and a fit that needs more than is left
-            is refused. None counts this fit alone, in a temporary ledger.
+        ledger: file to charge; a fit that needs more than is left is refused. None counts this fit
+            alone, in a temporary ledger.
+        graph_name: name of the graph in the ledger, to which its budget belongs; needed with a
+            ledger, unless the fit is simulated. Use one name for all versions of a graph.
         encoder: encoder of the features, which never sees an edge: `mlp`, `gru` or `transformer`
             (these two take `steps` in `settings`), or a function (num_inputs, width) that returns a
             torch module from (B, num_inputs) to (B, width). Its inputs are views of the features,

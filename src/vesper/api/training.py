@@ -10,7 +10,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from vesper.errors import InputError
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.objective_factory import make_objective
+from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH, expect_graph_name
+from vesper.privacy.ledger.reservation import return_unused
 from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
 from vesper.report.budget_section import run_charges_of
@@ -32,7 +34,7 @@ from vesper.report.privacy import NO_EDGE, NO_GUARANTEE, ONLY_THIS_FIT, privacy_
 from vesper.session.doors import open_door
 from vesper.session.label_responses import make_label_responses
 from vesper.session.observer import ProgressObserver
-from vesper.session.result import simulated_run_name
+from vesper.session.result import new_run_name
 from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
 
@@ -74,6 +76,7 @@ def fit_in_process(
     *,
     is_simulated: bool,
     ledger: Path | None,
+    graph_name: str | None = None,
     encoder: MakeEncoder | None = None,
     progress: Progress = no_progress,
 ) -> FittedModel:
@@ -84,6 +87,7 @@ def fit_in_process(
         inputs: tables of the parties.
         is_simulated: draw noise from the seed; it is repeatable and protects nothing.
         ledger: file to charge; None for a temporary one.
+        graph_name: name of the graph to charge; needed for secret noise with a ledger.
         encoder: makes the encoder; None for the one named in the settings.
         progress: receives progress reports.
     """
@@ -92,11 +96,22 @@ def fit_in_process(
     if encoder is not None:
         run_spec = replace(run_spec, method=with_encoder(run_spec.method, encoder))
     sizes = run_spec.sizes
-    with _open_ledger(ledger) as opened_ledger:
+    needs_name = ledger is not None and not is_simulated
+    if needs_name and run_spec.noise_plan.plan != "edge-free":
+        expect_graph_name(graph_name, how="graph_name")
+    with _open_ledger(ledger) as opened_ledger, ExitStack() as stack:
         seed = config.run.seed
         noise = NoiseSource.for_simulation(seed) if is_simulated else NoiseSource.from_os()
-        run = simulated_run_name(config) if is_simulated else config.contract[:12]
-        door, run_spec = open_door(run_spec, inputs.data.graph, opened_ledger, noise, run=run)
+        run = new_run_name("fit")
+        stack.callback(return_unused, opened_ledger, run=run)
+        door, run_spec = open_door(
+            run_spec,
+            inputs.data.graph,
+            opened_ledger,
+            noise,
+            name=graph_name or SIMULATED_GRAPH,
+            run=run,
+        )
         responses = make_label_responses(
             config, inputs.labels, ledger=opened_ledger, noise=noise, stale=_refuse_other_labels
         )
@@ -112,7 +127,7 @@ def fit_in_process(
             run_spec.noise_plan,
             has_secure_noise=noise.is_private,
             covers=_covers(run_spec.noise_plan.plan, ledger),
-            run_charges=run_charges_of(opened_ledger, run=run, has_ledger_file=ledger is not None),
+            run_charges=run_charges_of(opened_ledger, run=run),
         )
     best = trained.best_stage
     contents = Contents(

@@ -24,6 +24,7 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.recording_door import RecordingDoor
 from vesper.method.base import Method, NoisePlan
 from vesper.method.settings import Config
+from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH
 from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
 from vesper.session.doors import open_door
@@ -139,7 +140,7 @@ def simulated_door(run_spec: RunSpec, data: DataHoldings) -> Iterator[tuple[Door
         tempfile.TemporaryDirectory(prefix="vesper-attack-") as folder,
         closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as ledger,
     ):
-        yield open_door(run_spec, data.graph, ledger, noise, run="attack")
+        yield open_door(run_spec, data.graph, ledger, noise, name=SIMULATED_GRAPH, run="attack")
 
 
 def refuse_other_run(run: Path, folder: Path, trained: TrainedSession) -> None:

@@ -47,6 +47,7 @@ from vesper.method.baselines.sampled import SampledMethod
 from vesper.method.options import MOVES_OTHERS
 from vesper.method.settings import Config
 from vesper.party.representation import Representation
+from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH
 from vesper.privacy.ledger.store import Ledger
 from vesper.session.doors import open_door
 from vesper.session.label_responses import simulate_label_responses
@@ -195,7 +196,9 @@ def _run(
         closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as ledger,
     ):
         noise = NoiseSource.for_simulation(noise_seed)
-        door, run_spec = open_door(run_spec, data.graph, ledger, noise, run="audit")
+        door, run_spec = open_door(
+            run_spec, data.graph, ledger, noise, name=SIMULATED_GRAPH, run="audit"
+        )
         recording = RecordingDoor(door)
         responses = simulate_label_responses(run_spec.config, canaries.labels)
         train(run_spec, data, canaries.labels, recording, responses=responses)

@@ -2,6 +2,7 @@
 
 - `app`: the `vesper` command, exit codes, errors without tracebacks;
 - `<verb>_command`: one module per verb; `plan_page` is the page that `vesper plan` prints;
+- `budget_decisions`: the verbs of `vesper budget` that write to a ledger;
 - `setting_options`: settings on the command line, `--set` among them;
 - `console`, `side_by_side`: tables, JSON and progress on a terminal or in a pipe;
 - `interrupt`: verbs that run until Ctrl-C.

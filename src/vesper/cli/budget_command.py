@@ -1,4 +1,4 @@
-"""`vesper budget`: the contents of a ledger, and whether it was tampered with; read-only."""
+"""`vesper budget show|verify`: the contents of a ledger, and whether it was tampered with."""
 
 from collections.abc import Iterable
 from contextlib import closing
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vesper.cli.budget_decisions import LedgerPath, accept, return_reservation, set_budget
 from vesper.cli.console import print_json, print_line, print_table
 from vesper.errors import InputError, VesperError
 
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
     from vesper.privacy.ledger.balance import Balance
     from vesper.privacy.ledger.reader import Entry
 
-app = typer.Typer(help="Show and verify a privacy ledger.", no_args_is_help=True)
+app = typer.Typer(help="Show, verify and manage a privacy ledger.", no_args_is_help=True)
 
-LedgerPath = Annotated[Path, typer.Argument(metavar="LEDGER", help="The data party's ledger file.")]
+app.command("set")(set_budget)
+app.command("return")(return_reservation)
+app.command("accept")(accept)
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 HEAD_DIGITS = 16
@@ -33,27 +37,48 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show what each graph has spent and has left, and all charges."""
-    from vesper.privacy.ledger.account import accounts
+    from vesper.privacy.ledger.account_reader import accounts
     from vesper.privacy.ledger.ledger_file import open_to_read
+    from vesper.privacy.ledger.overlap_report import describe_overlaps
     from vesper.privacy.ledger.reader import format_head
 
     with closing(open_to_read(ledger)) as opened:
         entries = list(opened.entries())
-        graphs = [_account_facts(balance, entries, noise_std) for balance in accounts(opened)]
+        graphs = [
+            _account_facts(balance, entries, noise_std)
+            | {"overlaps": describe_overlaps(opened, balance.graph)}
+            for balance in accounts(opened)
+        ]
         count, digest = opened.head()
     charges = _grouped_charges(entries)
     if as_json:
         head = format_head((count, digest))
         print_json({"entries": count, "head": head, "graphs": graphs, "charges": charges})
         return
-    columns = ["graph", "epsilon", "spent", "left", "delta", "protects", "releases", "more fit"]
+    columns = [
+        "graph",
+        "epsilon",
+        "spent",
+        "reserved",
+        "left",
+        "delta",
+        "protects",
+        "releases",
+        "more fit",
+    ]
     print_table(f"{ledger}: {count} entries", columns, [_cells(row) for row in graphs])
     for row in graphs:
         if row["unprotected_by"] is not None:
             print_line(
-                f"graph {row['graph'][:8]}: edges were used WITHOUT A GUARANTEE by run "
+                f"graph {row['graph']}: edges were used WITHOUT A GUARANTEE by run "
                 f"{row['unprotected_by']}; no epsilon holds for it"
             )
+        if row["simulated"]:
+            print_line(f"graph {row['graph']}: SIMULATED noise, not private")
+        for run in row["open_reservations"]:
+            print_line(f"graph {row['graph']}: reserved for run {run}")
+        for text in row["overlaps"]:
+            print_line(text)
     if charges:
         names = ["run", "what", "charges", "nodes", "first_entry"]
         rows = [[str(charge[name]) for name in names] for charge in charges]
@@ -143,7 +168,10 @@ def _account_facts(
         "epsilon": budget.epsilon if budget else None,
         "delta": balance.delta,
         "spent_epsilon": balance.spent_epsilon(),
+        "reserved_epsilon": balance.reserved_epsilon(),
         "left_epsilon": balance.left_epsilon(),
+        "open_reservations": list(balance.reservations),
+        "simulated": balance.simulated,
         "spent_pure_epsilon": float(balance.pure),
         "spent_mu_squared": balance.spent_mu_squared,
         "left_mu_squared": balance.left_mu_squared,
@@ -193,9 +221,10 @@ def _describe_charge(facts: dict[str, Any]) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    numbers = [row[name] for name in ("epsilon", "spent_epsilon", "left_epsilon", "delta")]
+    names = ("epsilon", "spent_epsilon", "reserved_epsilon", "left_epsilon", "delta")
+    numbers = [row[name] for name in names]
     return [
-        row["graph"][:8],
+        row["graph"],
         *("-" if value is None else f"{value:.4g}" for value in numbers),
         f"one {row['relation']}",
         str(row["releases"]),

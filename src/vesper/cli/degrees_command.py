@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
 def degrees(
     folder: Annotated[Path, typer.Argument(help="Folder with data/, or the data party's folder.")],
     epsilon: Annotated[float, typer.Option(help="Cost of the histogram.")] = 0.1,
+    graph: Annotated[
+        str | None,
+        typer.Option(help="Name of the graph, to which its budget belongs; needed."),
+    ] = None,
     ledger: Annotated[
-        Path | None,
-        typer.Option(help="Ledger to charge; default: ledger.sqlite in the data folder."),
+        Path | None, typer.Option(help="Ledger to charge; default: one per user.")
     ] = None,
     as_paper: Annotated[
         bool, typer.Option(help="Use the paper's noise, which costs twice the stated epsilon.")
@@ -28,27 +32,30 @@ def degrees(
     """Release a private degree histogram, and suggest settings."""
     from vesper.graph.holdings import open_data
     from vesper.mechanism.degree_histogram import cost_of, release_histogram
-    from vesper.mechanism.fingerprint import fingerprint
+    from vesper.mechanism.door import open_graph_account
     from vesper.mechanism.noise import NoiseSource
-    from vesper.privacy.ledger.account import open_account
-    from vesper.privacy.ledger.store import Ledger, key_of
+    from vesper.privacy.ledger.graph_name import expect_graph_name
+    from vesper.privacy.ledger.ledger_file import default_ledger
+    from vesper.privacy.ledger.overlap_report import describe_overlaps
+    from vesper.privacy.ledger.store import Ledger
 
     event = cost_of(epsilon, as_paper=as_paper)  # refuses bad numbers before a ledger is created
+    name = expect_graph_name(graph)
     inner = folder / "data" if (folder / "data").is_dir() else folder
     with progress_display() as progress:
-        graph = open_data(inner, progress=progress).graph
-    opened = Ledger(ledger or inner / "ledger.sqlite", clock=time.time)
-    name = fingerprint(graph, key=key_of(opened))
-    account = open_account(opened, name, num_nodes=graph.num_nodes)
-    histogram = release_histogram(
-        graph,
-        event=event,
-        receipt=account.charge(event, None, run="degrees"),
-        fingerprint=name,
-        noise=NoiseSource.from_os(),
-        as_paper=as_paper,
-    )
-    opened.close()
+        edges = open_data(inner, progress=progress).graph
+    with closing(Ledger(ledger or default_ledger(), clock=time.time)) as opened:
+        account = open_graph_account(edges, name, ledger=opened, simulated=False)
+        for text in describe_overlaps(opened, name):
+            typer.echo(f"vesper: {text}", err=True)
+        histogram = release_histogram(
+            edges,
+            event=event,
+            receipt=account.charge(event, None, run="degrees"),
+            account=name,
+            noise=NoiseSource.from_os(),
+            as_paper=as_paper,
+        )
     advice = advise(histogram)
     if as_json:
         print_json(
@@ -56,10 +63,10 @@ def degrees(
                 "counts": list(histogram.counts),
                 "epsilon": epsilon,
                 "spent_epsilon": histogram.epsilon,
-                "total_spent_epsilon": account.spent_epsilon(),
                 "mean_degree_at_least": histogram.mean_degree_at_least,
                 "isolated_share": histogram.isolated_share,
                 "as_paper": as_paper,
+                "graph": name,
                 "ledger": str(opened.path),
                 "advice": advice,
             }
@@ -72,7 +79,7 @@ def degrees(
             f"not two, so this cost epsilon {histogram.epsilon:g}."
         )
     print_line(advice)
-    print_line(f"charged epsilon {histogram.epsilon:g} to {opened.path}")
+    print_line(f"charged epsilon {histogram.epsilon:g} to graph '{name}' in {opened.path}")
 
 
 def advise(histogram: "DegreeHistogram") -> str:

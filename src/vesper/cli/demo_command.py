@@ -86,7 +86,7 @@ def _train_two_parties(epsilon: float, out: Path) -> dict[str, Any]:
 def _spent_epsilon(pair: "LocalPair") -> float:
     from contextlib import closing
 
-    from vesper.privacy.ledger.account import accounts
+    from vesper.privacy.ledger.account_reader import accounts
     from vesper.privacy.ledger.ledger_file import open_to_read
 
     with closing(open_to_read(pair.ledger)) as ledger:

@@ -1,5 +1,6 @@
 """`vesper init`: a template of a party's settings."""
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +8,7 @@ from typing import Annotated
 import typer
 
 from vesper.cli.console import print_line
+from vesper.errors import InputError
 
 
 class RoleArgument(StrEnum):
@@ -21,14 +23,30 @@ def init(
         RoleArgument, typer.Argument(help="data: holds the graph; label: holds the labels.")
     ],
     out: Annotated[Path, typer.Option(help="New TOML file.")],
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            help="Data party: name of the graph, to which its budget belongs, e.g. payments-2026."
+        ),
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger; default: one per user, for all runs.")
+    ] = None,
 ) -> None:
     """Write a template of a party's settings.
 
-    The file explains each setting.
+    The file explains each setting. On a terminal it asks for the name of the graph.
     """
     from vesper.deployment.config.template import write_template
+    from vesper.privacy.ledger.graph_name import expect_graph_name
 
-    write_template(out, role.value)
+    if role is RoleArgument.label and graph is not None:
+        raise InputError("--graph: expected with 'data' only: the label party's file has no graph")
+    if role is RoleArgument.data and graph is None and sys.stdin.isatty():
+        graph = typer.prompt("Name of the graph to protect, such as payments-2026-11")
+    if graph is not None:
+        expect_graph_name(graph)
+    write_template(out, role.value, graph=graph, ledger=ledger)
     print_line(
         f"{out}: fill in [party] and [tls]; [privacy] and [run] must be equal at both parties"
     )

@@ -39,9 +39,15 @@ def data(
     serve_embeddings: Annotated[
         bool, typer.Option("--answer", help="After training: answer the label party's queries.")
     ] = False,
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the graph, to which its budget belongs; default: party.graph. With "
+            "--snapshot: that of the snapshot's graph."
+        ),
+    ] = None,
     snapshot: Annotated[
-        Path | None,
-        typer.Option(help="With --answer: folder with a later graph, with a budget of its own."),
+        Path | None, typer.Option(help="With --answer: folder with a later graph; needs --graph.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -50,20 +56,26 @@ def data(
     With --answer it serves a finished run until Ctrl-C.
     """
     from vesper.deployment.data_process import run_data_party
+    from vesper.deployment.state_folder import return_reservation
     from vesper.errors import InputError
+    from vesper.privacy.ledger.graph_name import expect_graph_name
 
     settings = load_data_settings(config, "data")
     if serve_embeddings:
         if resume or as_json:
             raise InputError("--answer: expected without --resume and --json; remove them")
-        _serve_embeddings(settings, snapshot)
+        _serve_embeddings(settings, snapshot, graph)
         return
     if snapshot is not None:
         raise InputError(
             "--snapshot: expected with --answer; the graph to train on is party.folder"
         )
     if resume and _wait_for_unfinished_peers(settings, [settings]):
+        return_reservation(settings)
         return
+    if graph is not None:
+        party = settings.party.model_copy(update={"graph": expect_graph_name(graph)})
+        settings = settings.model_copy(update={"party": party})
     result = _run_party(run_data_party, settings, resume=resume, as_json=as_json)
     if result is None:
         return
@@ -166,12 +178,14 @@ def _run_party(
     return result
 
 
-def _serve_embeddings(settings: "PartyConfig", snapshot: Path | None) -> None:
+def _serve_embeddings(settings: "PartyConfig", snapshot: Path | None, graph: str | None) -> None:
     from vesper.serving.embedding_server import serve_embeddings
 
     os.umask(PRIVATE_UMASK)
     with until_interrupted(), progress_display() as progress:
-        serve_embeddings(settings, snapshot=snapshot, progress=progress, log=print_line)
+        serve_embeddings(
+            settings, snapshot=snapshot, graph=graph, progress=progress, log=print_line
+        )
     print_line("stopped")
 
 

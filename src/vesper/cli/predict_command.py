@@ -28,7 +28,7 @@ def predict(
     The data party must be answering: vesper party data --answer.
     """
     from vesper.cli.party_command import load_label_settings
-    from vesper.errors import BudgetError, PeerLostError
+    from vesper.errors import PeerLostError
     from vesper.serving.multi_party_predictor import open_predictor
     from vesper.serving.prediction_tables import (
         read_query_ids,
@@ -50,13 +50,6 @@ def predict(
         texts = [str(value) for value in query_ids.values.to_pylist()]
         predictions = predictor.predict(texts, limit=limit, progress=progress)
         test = predictor.evaluate(predictions, truth, path=ids) if truth else None
-    left = (
-        ""
-        if predictions.budget is None
-        else f"; epsilon {predictions.budget['left_epsilon']:.3g} is left"
-    )
-    if predictions.refusal is not None:
-        raise BudgetError(f"{predictions.refusal} (from {peers}{left}); nothing was written")
     if len(predictions.values) + len(predictions.unknown) < len(query_ids):
         raise PeerLostError(
             f"{predictions.unreachable}; nothing was written, embeddings received so far are cached"

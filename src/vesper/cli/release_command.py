@@ -21,7 +21,7 @@ def release(
     data: Annotated[
         Path, typer.Option(help="Folder with data/, and label/ if labels are used; or data/ alone.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Budget of the graph; all of it is spent.")],
+    epsilon: Annotated[float, typer.Option(help="Budget of the release; all of it is spent.")],
     out: Annotated[
         Path, typer.Option(help="New .parquet file; its .statement.json is written next to it.")
     ],
@@ -34,9 +34,12 @@ def release(
     seed: Annotated[
         int | None, typer.Option(help="Simulate: repeatable noise from this seed, not private.")
     ] = None,
+    graph: Annotated[
+        str | None,
+        typer.Option(help="Name of the graph, to which its budget belongs; needed without --seed."),
+    ] = None,
     ledger: Annotated[
-        Path | None,
-        typer.Option(help="Ledger to charge; default: ledger.sqlite in the data folder."),
+        Path | None, typer.Option(help="Ledger to charge; default: one per user.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML with [privacy] and [run].")] = None,
     set_: Annotated[
@@ -58,7 +61,14 @@ def release(
         use_engine(engine, address=ray_address, num_workers=ray_workers, progress=progress),
     ):
         written = export_features(
-            data, settings, out, ledger=ledger, simulated=seed is not None, progress=progress
+            data,
+            settings,
+            out,
+            graph_name=graph,
+            ledger=ledger,
+            simulated=seed is not None,
+            progress=progress,
+            warn=lambda text: typer.echo(f"vesper: {text}", err=True),
         )
     if as_json:
         print_json({**written.facts, "path": str(written.file), "names": list(written.columns)})

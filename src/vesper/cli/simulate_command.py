@@ -42,6 +42,9 @@ def simulate(
     ledger: Annotated[
         Path | None, typer.Option(help="Ledger to charge; default: a new one in the run folder.")
     ] = None,
+    graph: Annotated[
+        str | None, typer.Option(help="Name of the graph in the ledger; default: simulation.")
+    ] = None,
     snapshot: Annotated[
         list[Path] | None,
         typer.Option(
@@ -67,12 +70,18 @@ def simulate(
 
     Writes a run folder.
     """
+    from vesper.errors import InputError
     from vesper.method.registry import unused_settings
-    from vesper.session.data_parties import load_simulation
+    from vesper.privacy.ledger.graph_name import expect_graph_name
+    from vesper.session.data_parties import is_only_party, load_simulation
     from vesper.simulation.simulate import simulate as run
 
     overrides = settings_from_options(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
     settings, parties = load_simulation(config, overrides, preset=preset)
+    if graph is not None:
+        if not is_only_party(parties[0]):
+            raise InputError("--graph: expected one data party; name each graph in its table")
+        parties = (parties[0].model_copy(update={"graph": expect_graph_name(graph)}),)
     ignored = unused_settings(settings)
     if ignored:
         method = settings.run.method

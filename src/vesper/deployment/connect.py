@@ -137,11 +137,12 @@ def open_party_journal(
 ) -> AbstractContextManager[Journal]:
     """Write the journal of a party into its state folder until the block ends."""
     own = config.party
+    charges = own.role == "data" or config.shared.privacy.label_epsilon is not None
     return open_journal(
         own.state,
         side=own.role,
         config=config.shared,
-        ledger=own.ledger,
+        ledger=own.ledger if charges else None,
         resumed=resume,
         source=source,
         observer=observer,

@@ -13,7 +13,7 @@ state/   contract.json                     approved settings
 
 import secrets
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,12 +27,16 @@ from vesper.deployment.connect import (
     peer_connector,
     show_waiting,
 )
-from vesper.deployment.preflight import check_budget_for_run
+from vesper.deployment.party_ledger import (
+    open_party_ledger,
+    refuse_unnamed_graph,
+    reserve_for_party,
+)
 from vesper.deployment.saved_run import save_data_run
 from vesper.deployment.state_folder import (
     guard_ledger,
     hold_state_folder,
-    is_charged,
+    named_session,
     refuse_lost_ledger,
     session_run_name,
 )
@@ -44,7 +48,8 @@ from vesper.graph.holdings import open_data
 from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.release_store import ReleaseStore
-from vesper.privacy.ledger.store import Ledger
+from vesper.privacy.ledger.overlap_report import describe_change, describe_overlaps
+from vesper.privacy.ledger.reservation import return_unused
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
 from vesper.session.checkpoint import FileCheckpoints
@@ -100,11 +105,11 @@ def run_data_party(
     started, own = time.perf_counter(), config.party
     noise = noise or NoiseSource.from_os()
     source = SECURE if noise.is_private else SIMULATED
-    assert own.ledger is not None
     with (
         use_engine(own.engine, address=own.ray_address, progress=observer.progress),
         hold_state_folder(config, resume=resume) as state,
         open_party_journal(config, resume=resume, source=source, observer=observer) as journal,
+        ExitStack() as stack,
     ):
         data = open_data(own.folder, progress=journal.progress)
         columns = feature_columns(own.folder)
@@ -112,17 +117,21 @@ def run_data_party(
         aligned = read_aligned(own.state)
         if aligned is not None:
             refuse_unaligned(data.ids, aligned, own.folder)
+        refuse_unnamed_graph(config, data)
         refuse_lost_ledger(state, own.ledger, resume=resume)
-        if not is_charged(
-            config
-        ):  # before anybody can see this party: the outcome depends on edges
-            check_budget_for_run(config.shared, data, own.ledger)
+        ledger = stack.enter_context(closing(open_party_ledger(config)))
+        guard_ledger(state, ledger, resume=resume)
+        run = session_run_name(named_session(state))
+        # Before anybody can see this party: whether it refuses depends on its graph and account.
+        reserve_for_party(config, data, ledger, run=run, is_simulated=not noise.is_private)
+        if own.graph is not None:
+            changes = describe_change(ledger, own.graph, run=run)
+            for text in (*describe_overlaps(ledger, own.graph), *changes):
+                journal.warning(text)
         with (
             connector(config, waiting=show_waiting(config, journal)) as connect,
-            closing(Ledger(own.ledger, clock=time.time)) as ledger,
             closing_with_reason(open_party_channel(config, connect, journal)) as channel,
         ):
-            guard_ledger(state, ledger, resume=resume)
 
             def door_opener(run_spec: RunSpec) -> tuple[Door, RunSpec]:
                 if run_spec.noise_plan.plan == "paper" and noise.is_private:
@@ -132,7 +141,8 @@ def run_data_party(
                     data.graph,
                     ledger,
                     noise,
-                    run=session_run_name(channel.session),
+                    name=own.graph,
+                    run=run,
                     release_store=ReleaseStore(state / "releases"),
                     before_drawing=channel.refuse_stale_copy,
                 )
@@ -169,4 +179,5 @@ def run_data_party(
         with new_folder(state / "result") as out:
             write_run(out, config.shared, result, data_party=outcome.data_side.module)
             save_data_run(out, outcome, data, columns)
+        return_unused(ledger, run=run)  # the result is complete: it will never need the rest
     return result

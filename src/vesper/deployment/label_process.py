@@ -21,6 +21,7 @@ from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.connect import open_party_journal
 from vesper.deployment.data_peers import data_peer_channel, hold_state_folders, make_data_peers
 from vesper.deployment.own_graph import run_own_graph
+from vesper.deployment.party_ledger import open_party_ledger
 from vesper.deployment.saved_run import save_label_run
 from vesper.deployment.state_folder import (
     guard_labels,
@@ -33,10 +34,10 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.model.decoders import JoinedDecoder
 from vesper.model.evaluation import Calibration
 from vesper.model.objective_factory import LabelResponses
-from vesper.privacy.ledger.store import Ledger
+from vesper.privacy.ledger.store import key_of
 from vesper.session.checkpoint import FileCheckpoints
 from vesper.session.contract import approve
-from vesper.session.label_responses import make_label_responses
+from vesper.session.label_responses import label_table_fingerprint, make_label_responses
 from vesper.session.label_side import LabelOutcome, label_objective, run_label_session
 from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.session.result import LabelResult, PartyFacts, peak_memory, privacy_facts_of, write_run
@@ -184,16 +185,16 @@ def _responses(
     own = config.party
     if config.shared.privacy.label_epsilon is None:
         return None
-    assert own.ledger is not None, "the settings were checked for it"
     refuse_lost_ledger(own.state, own.ledger, resume=resume)
-    with closing(Ledger(own.ledger, clock=time.time)) as ledger:
+    with closing(open_party_ledger(config)) as ledger:
         guard_ledger(own.state, ledger, resume=resume)
+        table = label_table_fingerprint(labels, key=key_of(ledger))
+        guard_labels(own.state, table, resume=resume)
         return make_label_responses(
             config.shared,
             labels,
             ledger=ledger,
             noise=noise,
-            named=lambda table: guard_labels(own.state, table, resume=resume),
             stale=warn_of_changed_labels,
         )
 

@@ -30,6 +30,9 @@ from vesper.session.contract import approve
 DATA, LABEL = "platform", "bank"
 ROLES = {DATA: "data", LABEL: "label"}
 
+REHEARSAL_GRAPH = "rehearsal"
+"""Name of the graph in the platform's ledger."""
+
 SharedTables = Mapping[str, Mapping[str, Any]]
 """Tables [privacy] and [run]."""
 
@@ -66,7 +69,8 @@ def set_up_local_pair(root: Path, parties: Path, shared: SharedTables) -> LocalP
         party: dict[str, Any] = {"role": role, "name": name, "peer": peer, "state": "state"}
         party["folder"] = str((parties / role).absolute())
         if name == DATA:
-            party |= {"ledger": pair.ledger.name, "listen": f"127.0.0.1:{port}"}
+            party |= {"graph": REHEARSAL_GRAPH, "ledger": pair.ledger.name}
+            party["listen"] = f"127.0.0.1:{port}"
         else:
             party["connect"] = f"127.0.0.1:{port}"
         files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}

@@ -15,6 +15,7 @@ from vesper.deployment.data_process import run_data_party
 from vesper.deployment.state_folder import (
     discard_unless_started,
     is_finished,
+    return_reservation,
     wait_for_peer_to_finish,
 )
 from vesper.errors import PeerError, VesperError
@@ -85,6 +86,7 @@ def run_own_graph(config: PartyConfig, *, resume: bool, noise: NoiseSource) -> I
         if resume and is_finished(config):
             # The label party connects if it lacks something.
             wait_for_peer_to_finish(patient, connector=connector)
+            return_reservation(config)  # it may have been stopped just before
             return None
         if not resume:  # it may have started, and the label party was stopped before it noted that
             discard_unless_started(config)
@@ -109,7 +111,10 @@ def run_own_graph(config: PartyConfig, *, resume: bool, noise: NoiseSource) -> I
 
 def finish_own_graph(table: MultiPartyConfig) -> None:
     """Let the own graph finish if the label party was stopped between the two results."""
-    if table.graph is None or is_finished(table.graph):
+    if table.graph is None:
+        return
+    if is_finished(table.graph):
+        return_reservation(table.graph)  # it may have been stopped just before
         return
     with run_own_graph(table.graph, resume=True, noise=NoiseSource.from_os()) as graph:
         wait_for_peer_to_finish(table.own_graph_peer, connector=graph.connector)

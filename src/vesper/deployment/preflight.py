@@ -4,9 +4,7 @@ Nothing is charged, and nothing about nodes or labels leaves. Checks go from thi
 files, state, budget, certificate, contract, then the connection to the peer. A check that cannot
 run because an earlier one failed is skipped and says so.
 
-The budget check compares the releases of a run with what is left of the graph's budget. Only the
-label party knows the number of classes; where a method's releases depend on it, the more expensive
-case must fit.
+The budget check reserves what the run would reserve, in a transaction that is undone.
 """
 
 import os
@@ -35,104 +33,71 @@ from vesper.deployment.handshake import (
     reach_peer,
     wait_for_peer,
 )
+from vesper.deployment.party_ledger import open_party_ledger, reserve_for_party
 from vesper.errors import InputError, PeerError, VesperError
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import open_labels
-from vesper.mechanism.fingerprint import fingerprint
-from vesper.method.base import NoisePlan, PublicSizes
-from vesper.method.noise_plan import budget_of, relation_for
-from vesper.method.options import refuse_aggregator
-from vesper.method.registry import find_method
-from vesper.method.settings import Config
-from vesper.privacy.accounting.budget import Budget
-from vesper.privacy.ledger.account import Account, accounts
-from vesper.privacy.ledger.store import Ledger, key_of
-from vesper.privacy.relation import GraphRelation
+from vesper.privacy.ledger.ledger_file import default_ledger
+from vesper.privacy.ledger.overlap_report import describe_overlaps
+from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
 from vesper.session.contract import contract_differences, contract_text, refuse_unapproved
-from vesper.session.doors import refuse_over_budget, refuse_spent_on_counts, with_remaining_epsilon
 from vesper.session.run_spec import refuse_no_features, refuse_unusable_labels
 from vesper.version import VERSION
 
-NUM_CLASSES_TO_CHECK = (2, 3)
-"""Two, and more than two: noise plans depend on the number of classes only in this."""
 
+def check_budget(config: PartyConfig, data: DataHoldings) -> str:
+    """Describe the budget of the run, and what is already spent and reserved of it.
 
-def check_budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
-    """Describe the budget of the run and what is already spent of it.
+    This is the code of the run itself, in a transaction that is undone.
 
     Raises:
-        InputError: the ledger cannot be used, or the graph has another budget in it.
+        InputError: the ledger or the graph cannot be used, or the graph has other terms.
         BudgetError: the run would cost more than is left.
         VesperError: the ledger was changed or cannot be written.
     """
-    noise_plans = _noise_plans(config, data)
-    budget = budget_of(config.privacy, _sizes(data, NUM_CLASSES_TO_CHECK[0]))
-    if noise_plans[0].plan != "certified" or budget is None:
-        _refuse_unwritable(ledger)
-        plan = noise_plans[0].plan
-        later = "" if plan == "edge-free" else ", nor for later runs on this graph and ledger"
-        return f"plan '{plan}': nothing is charged, and nothing is certified{later}"
-    stated = f"the run may use epsilon {budget.epsilon:g} at delta {budget.delta:g}"
-    if not ledger.exists():
-        _refuse_unwritable(ledger)
-        return f"{stated}; {ledger} will be created"
-    with closing(Ledger(ledger, clock=time.time)) as book:
-        with book.transaction():
-            pass  # tests the right to write, without writing
-        broken = book.verify()
-        if broken is not None:
-            raise VesperError(f"{ledger}: entry {broken} was changed; nothing is charged to it")
-        refuse_spent_on_counts(config, book)
-        account = _account(book, data, budget, relation_for(config.privacy))
-        left = with_remaining_epsilon(config, account, book)
-        for noise_plan in _noise_plans(left, data):
-            refuse_over_budget(account, noise_plan, epsilon=left.privacy.epsilon)
-        return f"{stated}; epsilon {account.spent_epsilon():.4g} is spent already"
+    path = config.party.ledger
+    if path.exists():
+        with closing(open_party_ledger(config)) as ledger:
+            return _dry_run(config, data, ledger)
+    _refuse_unwritable(path)
+    with (
+        tempfile.TemporaryDirectory(prefix="vesper-") as folder,
+        closing(Ledger(Path(folder) / path.name, clock=time.time)) as ledger,
+    ):
+        return f"{_dry_run(config, data, ledger)}; {path} will be created"
 
 
-def _account(book: Ledger, data: DataHoldings, budget: Budget, relation: GraphRelation) -> Account:
-    """Return the account as the run will open it, without writing an entry."""
-    graph = fingerprint(data.graph, key=key_of(book))
-    for balance in accounts(book):
-        if balance.graph == graph and (balance.budget, balance.relation) not in (
-            (None, balance.relation),
-            (budget, relation),
-        ):
-            held = balance.budget
-            assert held is not None
-            raise InputError(
-                f"{book.path}: this graph already has a budget of epsilon {held.epsilon:g}, delta "
-                f"{held.delta:g} for {balance.relation}, the contract asks for epsilon "
-                f"{budget.epsilon:g}, delta {budget.delta:g} for {relation}; a budget cannot be "
-                f"set twice: fix [privacy], or use a new snapshot"
+def _dry_run(config: PartyConfig, data: DataHoldings, ledger: Ledger) -> str:
+    with ledger.transaction(dry_run=True):
+        account = reserve_for_party(config, data, ledger, run=DRY_RUN, is_simulated=False)
+        if account is None:
+            return "plan 'edge-free': nothing is charged, and nothing is certified"
+        reservation = account.reservations[DRY_RUN].reservation
+        if not reservation.is_certified:
+            return (
+                f"plan '{reservation.plan}': nothing is charged, and nothing is certified, nor for "
+                f"later runs on graph '{account.graph}' in this ledger"
             )
-    for entry in book.entries():
-        if entry.graph == graph and entry.cost > 0 and not relation.admits(entry.facts):
-            raise InputError(
-                f"{book.path}: this graph was charged for a {entry.facts['kind']}, which has no "
-                f"known cost for {relation}; use a separate ledger, and count the cost of both"
-            )
-    num_nodes = data.graph.num_nodes
-    return Account(book, graph, num_nodes=num_nodes, budget=budget, relation=relation)
+        budget = account.budget
+        assert budget is not None
+        others = account.reserved_epsilon() if len(account.reservations) > 1 else 0.0
+        held = f", {others:.4g} is reserved with this run" if others else ""
+        facts = (
+            f"graph '{account.graph}': the run may use epsilon "
+            f"{reservation.planned_epsilon:g} of {budget.epsilon:g} at delta {budget.delta:g}; "
+            f"epsilon {account.spent_epsilon():.4g} is spent already{held}"
+        )
+        return "; NOTE: ".join([facts, *describe_overlaps(ledger, account.graph)])
 
 
-def _noise_plans(config: Config, data: DataHoldings) -> list[NoisePlan]:
-    method = find_method(config.run.method)
-    refuse_aggregator(config)
-    return [method.noise_plan(config, _sizes(data, classes)) for classes in NUM_CLASSES_TO_CHECK]
-
-
-def _sizes(data: DataHoldings, num_classes: int) -> PublicSizes:
-    return PublicSizes(
-        num_nodes=data.graph.num_nodes,
-        num_train=data.graph.num_nodes,
-        num_features=data.features.shape[1],
-        num_classes=num_classes,
-    )
+DRY_RUN = "preflight"
+"""Run name of a reservation that is undone."""
 
 
 def _refuse_unwritable(ledger: Path) -> None:
+    if ledger == default_ledger():
+        return  # its folder is created with it
     if not ledger.parent.is_dir() or not os.access(ledger.parent, os.W_OK | os.X_OK):
         raise InputError(
             f"{ledger}: cannot be created, its folder is missing or cannot be written; fix "
@@ -243,15 +208,13 @@ class Preflight:
         return f"{state} can be written, {free >> 20} MiB are free{started}"
 
     def _budget(self) -> str:
-        ledger = self._config.party.ledger
-        assert ledger is not None
         if self._data is None:
             raise _CheckSkippedError("the files of this party must be readable first")
         if self._has_started():
             raise _CheckSkippedError(
                 "a run has started here; what it has charged is not charged again"
             )
-        return check_budget_for_run(self._config.shared, self._data, ledger)
+        return check_budget(self._config, self._data)
 
     def _certificate(self) -> str:
         now = datetime.now(UTC)

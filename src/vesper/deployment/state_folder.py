@@ -3,20 +3,21 @@
 Resume guards note what a run began with; `--resume` refuses anything else:
 
     state/ledger    digest that names the ledger
-    state/labels    digest that names the label table
+    state/labels    digest of ids, splits and class names of the label table
     state/parties   names of the data parties, in order
 
-Another ledger or a changed label table would be another account: what one session releases would
-be charged to both, and released twice.
+With another ledger, what one session releases would be charged to both, and released twice. Labels
+may change: responses to them do not (`label_door`), and a refusal would reveal the change.
 
 A run that is finished here may be unfinished at the peer; `wait_for_peer_to_finish` helps it.
 """
 
 import fcntl
 import hashlib
+import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from vesper.deployment.config.party_config import PartyConfig
@@ -26,6 +27,7 @@ from vesper.deployment.connect import (
     peer_connector,
     show_waiting,
 )
+from vesper.deployment.party_ledger import open_party_ledger
 from vesper.errors import (
     BudgetError,
     InputError,
@@ -36,11 +38,13 @@ from vesper.errors import (
 )
 from vesper.files import replace_file
 from vesper.privacy.ledger.ledger_file import open_to_read
+from vesper.privacy.ledger.reservation import return_unused
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.session.contract import refuse_unapproved
 from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.transport.channel import closing_with_reason
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
+from vesper.transport.reconnect import NO_SESSION_ID, read_session_name, write_session_name
 
 
 def refuse_lost_ledger(state: Path, ledger: Path, *, resume: bool) -> None:
@@ -73,18 +77,17 @@ def guard_ledger(state: Path, ledger: Ledger, *, resume: bool) -> None:
 
 
 def guard_labels(state: Path, table: str, *, resume: bool) -> None:
-    """Note which label table a run begins with; refuse to resume with another.
+    """Note ids, splits and class names of a run; refuse to resume with others.
 
     Raises:
-        InputError: labels have changed since the run began.
+        InputError: they have changed since the run began.
     """
     guard_value(
         state / "labels",
         table,
         resume=resume,
-        refusal="labels: expected those that this run began with, got others, of which this run "
-        "may release nothing; restore the table, or begin a new run with a new state folder. "
-        "Nothing was charged",
+        refusal="labels: expected the ids, splits and classes that this run began with, got "
+        "others; restore them, or begin a new run with a new state folder. Nothing was charged",
     )
 
 
@@ -170,7 +173,7 @@ def _discard_if_nothing_happened(config: PartyConfig, *, is_multi_party: bool) -
             error, config, sent=_num_frames_sent(config)
         )
         if not (is_spared or _may_have_started_training(config, error) or is_charged(config)):
-            _discard_session(config.party.state)
+            _discard_session(config)
         raise
 
 
@@ -188,7 +191,7 @@ def discard_unless_started(config: PartyConfig) -> None:
         return
     with state_folder_lock(config.party.state):
         if not (_num_frames_sent(config) > 1 or is_charged(config)):
-            _discard_session(config.party.state)
+            _discard_session(config)
 
 
 def _num_frames_sent(config: PartyConfig) -> int:
@@ -196,7 +199,23 @@ def _num_frames_sent(config: PartyConfig) -> int:
         return log.count(SENT)
 
 
-def _discard_session(state: Path) -> None:
+def _discard_session(config: PartyConfig) -> None:
+    """Return what the session has reserved, then delete it; without the former it stays."""
+    state = config.party.state
+    with suppress(VesperError):
+        return_reservation(config)
+        _delete_session(state)
+
+
+def return_reservation(config: PartyConfig) -> None:
+    """Return what is left of the reservation of a data party's session, if it has any."""
+    path, name = config.party.ledger, config.party.state / "session"
+    if config.party.role == "data" and path.exists() and name.exists():
+        with closing(open_party_ledger(config)) as ledger:
+            return_unused(ledger, run=session_run_name(name.read_bytes().hex()))
+
+
+def _delete_session(state: Path) -> None:
     shutil.rmtree(state / "frames", ignore_errors=True)
     for name in ("session", "transcript.tsv", "checkpoint.npz"):
         (state / name).unlink(missing_ok=True)
@@ -218,11 +237,21 @@ def _may_have_started_training(config: PartyConfig, error: VesperError) -> bool:
 def is_charged(config: PartyConfig) -> bool:
     """Whether the ledger was charged for this session."""
     path, name = config.party.ledger, config.party.state / "session"
-    if path is None or not path.exists() or not name.exists():
+    if not (path.exists() and name.exists()):
         return False
     run = session_run_name(name.read_bytes().hex())
     with closing(open_to_read(path)) as ledger:
         return any(entry.run == run and entry.cost > 0 for entry in ledger.entries())
+
+
+def named_session(state: Path) -> str:
+    """Return the name of the session, which a data party chooses before it contacts its peer."""
+    path = state / "session"
+    name = read_session_name(path)
+    if name == NO_SESSION_ID:
+        name = os.urandom(len(NO_SESSION_ID))
+        write_session_name(path, name)
+    return name.hex()
 
 
 def session_run_name(session: str) -> str:

@@ -9,7 +9,8 @@ so its statement covers every use of it (claim POST).
 
 import math
 import time
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -22,11 +23,16 @@ from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.graph.summary import refuse_unknown_labels
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
-from vesper.method.base import PublicSizes
+from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.method.export_columns import ExportColumns, label_free_columns
-from vesper.method.noise_plan import budget_of, certified_plan
+from vesper.method.noise_plan import certified_plan
 from vesper.method.settings import Config
+from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH, expect_graph_name
+from vesper.privacy.ledger.ledger_file import default_ledger
+from vesper.privacy.ledger.overlap_report import describe_overlaps
+from vesper.privacy.ledger.reservation import return_unused
+from vesper.privacy.ledger.run_balance import balance_of_run
 from vesper.privacy.ledger.statement import (
     ReleasedFile,
     make_statement,
@@ -35,8 +41,9 @@ from vesper.privacy.ledger.statement import (
 )
 from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
-from vesper.session.doors import refuse_over_budget, refuse_spent_on_counts, with_remaining_epsilon
 from vesper.session.observer import ProgressObserver
+from vesper.session.result import new_run_name
+from vesper.session.run_reservation import planned_config, reserve_run
 from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
 
@@ -63,31 +70,40 @@ class Export:
     facts: dict[str, Any]
 
 
+def no_warning(text: str) -> None:
+    """Drop a warning."""
+
+
 def export_features(
     folder: Path,
     config: Config,
     out: Path,
     *,
+    graph_name: str | None = None,
     ledger: Path | None = None,
     simulated: bool = False,
     progress: Progress = no_progress,
+    warn: Callable[[str], None] = no_warning,
 ) -> Export:
     """Write released features and their statement.
 
     Args:
         folder: holds `data/`, and `label/` if labels are shared; or is the data party's own.
-        config: checked settings; its epsilon is the budget of the graph, and all of it is used.
+        config: checked settings; all of its epsilon is used.
         out: a new file, `.parquet`.
-        ledger: the data party's; by default `ledger.sqlite` next to its tables, and for simulated
-            noise a new one that is thrown away.
+        graph_name: name of the graph to charge; only simulated noise needs none.
+        ledger: the data party's; by default this user's, and for simulated noise a new one that is
+            thrown away.
         simulated: draw noise from the seed of the config: repeatable, not private, and stated so.
         progress: receives progress reports.
+        warn: receives warnings for the owner of the graph.
 
     Raises:
         InputError: settings, folder or file cannot be used; nothing was charged.
         BudgetError: the budget of the graph does not allow it; nothing was charged.
     """
     _refuse_settings(config)
+    name = expect_graph_name(graph_name or (SIMULATED_GRAPH if simulated else None))
     data_folder = folder / "data" if (folder / "data").is_dir() else folder
     with new_export_file(out) as target:
         data = open_data(data_folder, progress=progress)
@@ -96,23 +112,39 @@ def export_features(
             decimals = config.run.task != "classification"
             labels = open_labels(folder / "label", decimals=decimals)
             refuse_unknown_labels(data.ids, labels)
-        default = (target.partial if simulated else data_folder) / "ledger.sqlite"
-        with closing(Ledger(ledger or default, clock=time.time)) as book:
-            refuse_spent_on_counts(config, book)
-            door = _open_door(config, data, book, simulated)
-            first = book.head()[0]
-            planned = with_remaining_epsilon(config, door.account, book)
+        default = target.partial / "ledger.sqlite" if simulated else default_ledger()
+        run, noise = new_run_name("export"), NoiseSource.from_os()
+        if simulated:
+            noise = NoiseSource.for_simulation(config.run.seed)
+        noise_plan = _noise_plan(config, data, labels)
+        with ExitStack() as stack:
+            book = stack.enter_context(closing(Ledger(ledger or default, clock=time.time)))
+            stack.callback(return_unused, book, run=run)
+            account = reserve_run(
+                config,
+                [noise_plan],
+                data.graph,
+                book,
+                name=name,
+                run=run,
+                is_simulated=simulated,
+            )
+            assert account is not None, "certified releases have an account"
+            for text in describe_overlaps(book, account.graph):
+                warn(text)
+            door = ChargedDoor(data.graph, account=account, noise=noise, run=run)
+            planned = planned_config(
+                config, account.reservations[run].reservation.planned_epsilon, hops=0
+            )
             columns = _columns(planned, data, labels, door, progress)
-            entries = [entry for entry in book.entries(after=first) if entry.cost > 0]
-            charge_entries = [entry for entry in entries if entry.graph == door.account.graph]
 
             def statement_for(sha256: str) -> str:
                 return make_statement(
-                    balance=door.account,
-                    charge_entries=charge_entries,
+                    balance=balance_of_run(book, run, delta=noise_plan.delta),
+                    epsilon=config.privacy.epsilon,
                     ledger=book,
                     simulated=simulated,
-                    run=config.contract,
+                    run=run,
                     file=ReleasedFile(out.name, sha256, _column_meanings(columns)),
                     now=time.time(),
                 )
@@ -146,15 +178,16 @@ def _sizes(data: DataHoldings) -> PublicSizes:
     )
 
 
-def _open_door(config: Config, data: DataHoldings, book: Ledger, simulated: bool) -> ChargedDoor:
-    seeded = NoiseSource.for_simulation
-    return ChargedDoor(
-        data.graph,
-        ledger=book,
-        budget=budget_of(config.privacy, _sizes(data)),
-        noise=seeded(config.run.seed) if simulated else NoiseSource.from_os(),
-        run=f"export {config.contract[:12]}",
-    )
+def _noise_plan(config: Config, data: DataHoldings, labels: LabelHoldings | None) -> NoisePlan:
+    if labels is not None:
+        return run_spec_for(config, data, labels).noise_plan
+    if config.privacy.aggregator != "gin":
+        raise InputError(
+            f"aggregator: expected 'gin' without labels, because principal components are "
+            f"summed, got '{config.privacy.aggregator}'; nothing was charged"
+        )
+    hops = config.privacy.hops or 1
+    return certified_plan(config.privacy, _sizes(data), releases=hops, width=1)
 
 
 def _columns(
@@ -165,22 +198,13 @@ def _columns(
     progress: Progress,
 ) -> ExportColumns:
     if labels is None:
-        if config.privacy.aggregator != "gin":
-            raise InputError(
-                f"aggregator: expected 'gin' without labels, because principal components are "
-                f"summed, got '{config.privacy.aggregator}'; nothing was charged"
-            )
-        hops = config.privacy.hops or 1
-        noise_plan = certified_plan(config.privacy, _sizes(data), releases=hops, width=1)
-        refuse_over_budget(door.account, noise_plan, epsilon=config.privacy.epsilon)
         return label_free_columns(
             data.features,
             door,
-            noise_stds=noise_plan.noise_stds,
+            noise_stds=_noise_plan(config, data, labels).noise_stds,
             degree_share=config.run.degree_share,
         )
     run_spec = run_spec_for(config, data, labels)
-    refuse_over_budget(door.account, run_spec.noise_plan, epsilon=config.privacy.epsilon)
     data_side = train(run_spec, data, labels, door, observer=ProgressObserver(progress)).data_side
     assert isinstance(data_side, StagedRepresentation)
     return data_side.columns()

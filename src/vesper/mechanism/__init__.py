@@ -10,9 +10,11 @@ In reading order:
     door               what a method may ask of a graph: charged, claimed, open and closed doors
     release            noisy aggregates for a receipt: where edges leave
     release_store      releases on disk, so that noise is never drawn twice for one charge
+    release_key        the key of a release that is drawn: on disk until the release is stored
     replay_door        reads earlier releases; recording_door keeps a copy of what it gives out
-    label_door         randomised response for labels
-    fingerprint        the name of a graph in its ledger, and the check of its arrays
+    label_door         randomised response for labels; first_labels records what was answered
+    fingerprint        a keyed digest of a graph for its owner, and the check of its arrays
+    graph_version      what the ledger records of a graph each time it is opened
     degree_histogram   a private degree histogram
     likelihood         exact likelihood ratios of edges given a release, for audits
     aggregations/      the sum and its alternatives in exact integers, each with a proved bound

@@ -69,12 +69,12 @@ def release_histogram(
     *,
     event: PureRelease,
     receipt: Receipt,
-    fingerprint: str,
+    account: str,
     noise: NoiseSource,
     as_paper: bool = False,
 ) -> DegreeHistogram:
-    """Release the histogram at the epsilon of `event`."""
-    receipt.spend(event=event, receivers=encode(None, graph.num_nodes), graph=fingerprint)
+    """Release the histogram at the epsilon of `event`, charged to the account of that name."""
+    receipt.spend(event=event, receivers=encode(None, graph.num_nodes), graph=account)
     degrees = np.minimum(np.diff(graph.indptr), LAST_BIN)  # (num_nodes,)
     plain = np.bincount(degrees, minlength=LAST_BIN + 1).astype(np.int32)  # (LAST + 1,)
     if as_paper:

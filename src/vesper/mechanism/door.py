@@ -5,8 +5,8 @@
     OpenDoor      sums without noise, for epsilon = inf: no privacy
     ClosedDoor    nothing at all, for methods that read no edge
 
-A charged door holds the graph, computes the fingerprint of that graph itself and opens the account
-of that fingerprint, so the three cannot be mixed up.
+A charged door opens the account of the name that the owner has given the graph, and records there
+which version of the graph it holds. Which account that is never depends on the edges.
 """
 
 from collections.abc import Callable
@@ -20,21 +20,20 @@ from vesper.mechanism.aggregations.aggregation import Aggregation
 from vesper.mechanism.aggregations.grid import from_grid, to_grid
 from vesper.mechanism.aggregations.partition import noisy_rows
 from vesper.mechanism.aggregations.row_noise import refuse_high_degrees, rounding_of
-from vesper.mechanism.fingerprint import fingerprint, refuse_directed
+from vesper.mechanism.fingerprint import refuse_directed
+from vesper.mechanism.graph_version import version_of_graph
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation, graph_bytes, release_graph
+from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation, release_graph
 from vesper.mechanism.release import NEIGHBOR_SUM, release
-from vesper.mechanism.release_store import Arrays, ReleaseStore, no_check, release_once
+from vesper.mechanism.release_store import Arrays, Draw, ReleaseStore, no_check, release_once
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.events import Event
 from vesper.privacy.ledger.account import Account, open_account
 from vesper.privacy.ledger.receipt import Receipt
 from vesper.privacy.ledger.store import Ledger, key_of
-from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
+from vesper.privacy.relation import GraphRelation, LabelRelation, NodeRelation
 
 FloatRows = NDArray[np.float32]
-
-ONE_EDGE = EdgeRelation()
 
 
 class Door(Protocol):
@@ -64,11 +63,9 @@ class ChargedDoor:
 
     Args:
         graph: the private graph.
-        ledger: the data party's ledger; the account of the graph is opened in it.
-        budget: the budget of the graph.
+        account: of the graph's name, opened with `open_graph_account`.
         noise: where noise comes from.
         run: name of the run, recorded in the ledger with each charge.
-        relation: what two graphs differ by: one edge, or all edges of one node.
         release_store: where releases are stored, so that a run can resume after a crash; `run` must
             then name this run only. Without a store, releases are lost with the process.
         before_drawing: called before new noise is drawn; raises to refuse, when this release must
@@ -79,25 +76,18 @@ class ChargedDoor:
         self,
         graph: Graph,
         *,
-        ledger: Ledger,
-        budget: Budget | None,
+        account: Account,
         noise: NoiseSource,
         run: str,
-        relation: GraphRelation = ONE_EDGE,
         release_store: ReleaseStore | None = None,
         before_drawing: Callable[[], None] = no_check,
     ) -> None:
-        self._graph, self._noise, self._run = graph, noise, run
+        if isinstance(account.relation, LabelRelation):
+            raise ValueError("expected the account of a graph, got that of labels")
+        self._graph, self.account, self._relation = graph, account, account.relation
+        self._noise, self.run = noise, run
         self._release_store, self._number, self._before_drawing = release_store, 0, before_drawing
-        self._relation = relation
-        refuse_directed(graph)
-        if isinstance(relation, NodeRelation):
-            refuse_high_degrees(graph, max_degree=relation.max_degree)
-        name = fingerprint(graph, key=key_of(ledger))
         self._summary = (-1, "")
-        self.account: Account = open_account(
-            ledger, name, num_nodes=graph.num_nodes, budget=budget, relation=relation
-        )
 
     def release(
         self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
@@ -109,15 +99,15 @@ class ChargedDoor:
             noise_std=noise_std, rounding=rounding_of(grid.shape[1]), aggregation=aggregation.name
         )
 
-        def draw(receipt: Receipt) -> Arrays:
+        def draw(receipt: Receipt, noise: NoiseSource) -> Arrays:
             sums = release(
                 self._graph,
                 grid,
                 None,
                 event=event,
                 receipt=receipt,
-                fingerprint=self.account.graph,
-                noise=self._noise,
+                account=self.account.graph,
+                noise=noise,
                 aggregation=aggregation,
             )
             return {"sums": sums}
@@ -139,41 +129,69 @@ class ChargedDoor:
             raise ValueError("a charged door never returns a graph without noise")
         perturbation.refuse_many(self._graph.num_nodes)  # before anything is charged
 
-        def draw(receipt: Receipt) -> Arrays:
+        def draw(receipt: Receipt, noise: NoiseSource) -> Arrays:
             noisy = release_graph(
                 self._graph,
                 perturbation,
                 receipt=receipt,
-                fingerprint=self.account.graph,
-                noise=self._noise,
+                account=self.account.graph,
+                noise=noise,
             )
             return {"indptr": noisy.indptr, "neighbors": noisy.neighbors}
 
-        reserved_bytes = graph_bytes(perturbation.max_edges(self._graph), self._graph)
-        arrays = self._release_once(perturbation.event, draw, reserved_bytes=reserved_bytes)
+        arrays = self._release_once(perturbation.event, draw)
         return Graph(arrays["indptr"], arrays["neighbors"])
 
-    def _release_once(
-        self, event: Event, draw: Callable[[Receipt], Arrays], *, reserved_bytes: int = 0
-    ) -> Arrays:
+    def _release_once(self, event: Event, draw: Draw) -> Arrays:
         """Draw once per event; with a release store, once even if the process dies in between."""
         if self._release_store is None:
-            return draw(self.account.charge(event, None, run=self._run))
+            return draw(self.account.charge(event, None, run=self.run), self._noise)
         number, self._number = self._number, self._number + 1
         return release_once(
             self.account,
             self._release_store,
             event,
             draw,
-            run=self._run,
+            noise=self._noise,
+            run=self.run,
             number=number,
             before_drawing=self._before_drawing,
-            reserved_bytes=reserved_bytes,
         )
 
     def uncertified_graph(self) -> Graph:
         """Refuse: what is computed from the graph itself is not covered by the account."""
         raise ValueError("a charged door gives out releases only, not the graph")
+
+
+def open_graph_account(
+    graph: Graph,
+    name: str,
+    *,
+    ledger: Ledger,
+    budget: Budget | None = None,
+    relation: GraphRelation | None = None,
+    simulated: bool,
+) -> Account:
+    """Open the account of a graph's name, after checking that claims cover the graph.
+
+    It records which version of the graph is opened.
+
+    Raises:
+        InputError: the graph is not undirected, breaks the promised degree, or the name has another
+            budget.
+    """
+    refuse_directed(graph)
+    if isinstance(relation, NodeRelation):
+        refuse_high_degrees(graph, max_degree=relation.max_degree)
+    return open_account(
+        ledger,
+        name,
+        num_nodes=graph.num_nodes,
+        version=version_of_graph(graph, key=key_of(ledger)),
+        budget=budget,
+        relation=relation,
+        simulated=simulated,
+    )
 
 
 class ClaimedDoor:

@@ -1,11 +1,13 @@
-"""The name of a graph in its owner's ledger: a keyed digest of its edges that is never sent.
+"""Fingerprint: a keyed digest of a graph's edges, for its owner only.
 
     digest of  num_nodes,  row starts,  neighbours        nodes in the order of their ids as text
 
-Without the key, the label party cannot check a guess of the graph against it. The name depends on
-ids and edges alone, not on how they are stored: integer ids count as their decimal text, numbers
-are hashed little-endian, row starts in eight bytes and neighbours in as many bytes as the node
-count requires. Nodes without ids are identified by their numbers.
+It tells the owner whether two versions have the same edges. No account, name or decision that a
+peer could observe depends on it (claim NON-INTERFERENCE), and without the key nobody can check a
+guess of the graph against it. It depends on ids and edges alone, not on how they are stored:
+integer ids count as their decimal text, numbers are hashed little-endian, row starts in eight bytes
+and neighbours in as many bytes as the node count requires. Nodes without ids are identified by
+their numbers.
 
 This module also checks, before a charged door opens, that a graph is one that R-SUM covers:
 

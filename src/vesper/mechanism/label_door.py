@@ -6,7 +6,8 @@
 The key is derived from the ledger's secret, so an id has one response forever: in whatever table it
 appears, with or without other ids, in a second run, for a second data party, after an alignment
 that lost a node, after its label has changed, with its classes in another order. It is charged
-once. Another set of classes would be a second release, for which the ledger has no budget.
+once, to the one account of all labels; the chain of the ledger holds the labels first answered
+(`first_labels`). Another set of classes would be a second release, for which there is no budget.
 
     response = label       where U < keep,   U a uniform 64-bit word, keep rounded down to 2^-64
              = one of the k - 1 other classes, in the order of their names, uniformly, elsewhere
@@ -24,12 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import BudgetError, InputError, first_three
+from vesper.mechanism.first_labels import FirstLabels, counted, digest_texts
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.randomized_response import keep_probability
 from vesper.privacy.events import PureRelease
 from vesper.privacy.ledger.account import Account, StoredRelease, open_account
-from vesper.privacy.ledger.receipt import encode
+from vesper.privacy.ledger.receipt import everyone
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.privacy.relation import LABELS, LabelRelation
 
@@ -69,10 +71,12 @@ def _uniform_below(bound: int, rows: RowIndices, words: Words) -> Labels:
     return (values % np.uint64(bound)).astype(np.int64)
 
 
+LABELS_ACCOUNT = "(labels)"
+"""Account of all labels of a ledger; a graph cannot be given a name with parentheses."""
+
 LABELS_RUN = "labels"
 """Run name of the charge in the ledger: it belongs to labels, not to any run."""
 
-NameCheck = Callable[[str], None]
 StaleCheck = Callable[[int], None]
 
 UNUSED_DELTA = 1e-9
@@ -96,13 +100,11 @@ class LabelDoor:
         epsilon: the budget of each label.
         ledger: the label party's ledger.
         noise: whether responses are secret or those of a simulation.
-        check_name: called with the fingerprint of the table before anything is charged; may raise
-            to refuse.
         check_stale: called with the number of labels that have changed since they were first
             answered, if there are any; for this party only. May raise to refuse.
 
     Raises:
-        InputError: labels have another budget in this ledger.
+        InputError: labels have another epsilon in this ledger, or another kind of noise.
     """
 
     def __init__(
@@ -114,21 +116,22 @@ class LabelDoor:
         epsilon: float,
         ledger: Ledger,
         noise: NoiseSource,
-        check_name: NameCheck = lambda name: None,
         check_stale: StaleCheck = ignore_stale,
     ) -> None:
         self._ids, self._labels, self._classes = ids, labels, classes
         self._event, self._check_stale = PureRelease(epsilon=epsilon, what=LABELS), check_stale
         self._ledger = ledger
         self._key = noise.key_for("responses") or ledger.keys.response
-        check_name(label_table_fingerprint(ids, labels, classes, key=key_of(ledger)))
-        self.account: Account = open_account(
-            ledger,
-            hashlib.blake2b(key=key_of(ledger), digest_size=16, person=b"all labels").hexdigest(),
-            num_nodes=NUM_LABEL_NODES,
-            budget=Budget(epsilon=epsilon, delta=UNUSED_DELTA),
-            relation=LabelRelation(),
-        )
+        with ledger.transaction():
+            _refuse_other_terms(ledger, epsilon=epsilon, is_private=noise.is_private)
+            self.account: Account = open_account(
+                ledger,
+                LABELS_ACCOUNT,
+                num_nodes=NUM_LABEL_NODES,
+                budget=Budget(epsilon=epsilon, delta=UNUSED_DELTA),
+                relation=LabelRelation(),
+                simulated=not noise.is_private,
+            )
 
     def responses(self) -> Labels:
         """Return the randomised response of each label, in the order of `ids`; (num_labels,).
@@ -149,8 +152,9 @@ class LabelDoor:
         assert not isinstance(receipt, StoredRelease), (
             "responses are never stored: they can always be computed again"
         )
-        everyone = encode(None, NUM_LABEL_NODES)
-        receipt.spend(event=self._event, receivers=everyone, graph=self.account.graph)
+        receipt.spend(
+            event=self._event, receivers=everyone(NUM_LABEL_NODES), graph=self.account.graph
+        )
         labels = self._labels_at_first_answer()
         words = KeyedWords(
             self._key,
@@ -170,31 +174,34 @@ class LabelDoor:
     def _labels_at_first_answer(self) -> Labels:
         """Labels as they were when first answered; new ids are recorded with their current label.
 
-        The ledger stores digests only.
+        Labels that have changed are for this party to know, so `check_stale` decides.
         """
-        base = hashlib.blake2b(key=key_of(self._ledger), digest_size=16, person=b"label shown")
-        names = [_digest(base, each) for each in self._ids]
-        labels = self._labels.copy()
+        records = FirstLabels(self._ledger, account=LABELS_ACCOUNT, run=LABELS_RUN)
         with self._ledger.transaction():
-            known = self._ledger.answered_labels(names)
-            new = []
-            for row, (each, name) in enumerate(zip(self._ids, names, strict=True)):
-                current = _digest(base, each, self._classes[labels[row]])
-                if name not in known:
-                    new.append((name, current))
-                elif known[name] != current:
-                    labels[row] = self._class_of(known[name], base, each)
+            labels = records.look_up(self._ids, self._labels, self._classes)
             changed = int((labels != self._labels).sum())
             if changed:
                 self._check_stale(changed)
-            self._ledger.record_answered_labels(new)
         return labels
 
-    def _class_of(self, record: bytes, base: "hashlib.blake2b", each: str) -> int:
-        for position, name in enumerate(self._classes):
-            if _digest(base, each, name) == record:
-                return position
-        raise AssertionError(f"id {each} was answered under a class that was never charged")
+
+def _refuse_other_terms(ledger: Ledger, *, epsilon: float, is_private: bool) -> None:
+    """Refuse labels whose responses were drawn with another epsilon or kind of noise."""
+    entries = (entry for entry in ledger.entries() if entry.graph == LABELS_ACCOUNT)
+    known = {entry.facts["kind"]: entry.facts for entry in entries}
+    held = known.get("budget", {}).get("epsilon", epsilon)
+    if held != epsilon:
+        raise InputError(
+            f"{ledger.path}: labels have a budget of epsilon {held:g} in this ledger, got "
+            f"label_epsilon {epsilon:g}; use {held:g}, or set party.ledger to a ledger of its own "
+            f"and add both epsilons for ids that are in both"
+        )
+    was_simulated = known.get("graph", {}).get("simulated", not is_private)
+    if was_simulated == is_private:
+        raise InputError(
+            f"{ledger.path}: responses to labels were {'simulated' if was_simulated else 'secret'} "
+            f"in this ledger so far, and the two are never mixed; use another ledger"
+        )
 
 
 class KeyedWords:
@@ -211,7 +218,7 @@ class KeyedWords:
         self, key: bytes, ids: Sequence[str], labels: Sequence[str], question: str
     ) -> None:
         base = hashlib.blake2b(key=key, digest_size=8, person=b"response")
-        base.update(_counted(question))
+        base.update(counted(question))
         self._base, self._ids, self._labels = base, ids, labels
         self._words_given = np.zeros(len(ids), dtype=np.int64)
 
@@ -223,39 +230,12 @@ class KeyedWords:
 
     def _word(self, row: int) -> bytes:
         turn = f"{self._words_given[row]}"
-        return _digest(self._base, self._ids[row], self._labels[row], turn)
+        return digest_texts(self._base, self._ids[row], self._labels[row], turn)
 
 
 def number_of_classes(classes: Sequence[str], *, key: bytes) -> int:
     """Number a set of class names, whatever their order: the release that a charge is for."""
     digest = hashlib.blake2b(key=key, digest_size=8, person=b"label classes")
     for name in sorted(classes):
-        digest.update(_counted(name))
+        digest.update(counted(name))
     return int.from_bytes(digest.digest(), "big")
-
-
-def label_table_fingerprint(
-    ids: Sequence[str], labels: Labels, classes: Sequence[str], *, key: bytes
-) -> str:
-    """Digest a table under the ledger's key, independent of its order.
-
-    Without the key, nobody can check a guess of the table against it.
-    """
-    digest = hashlib.blake2b(key=key, digest_size=16, person=b"labels")
-    digest.update(len(ids).to_bytes(8, "little"))
-    for row in sorted(range(len(ids)), key=lambda row: ids[row]):
-        digest.update(_counted(ids[row]) + _counted(classes[labels[row]]))
-    return digest.hexdigest()
-
-
-def _digest(base: "hashlib.blake2b", *texts: str) -> bytes:
-    digest = base.copy()
-    for text in texts:
-        digest.update(_counted(text))
-    return digest.digest()
-
-
-def _counted(text: str) -> bytes:
-    """Prefix text with its length, so that no two sequences of texts encode alike."""
-    written = text.encode()
-    return len(written).to_bytes(8, "little") + written

@@ -38,13 +38,14 @@ def release(
     *,
     event: GaussianRelease | ClippedRelease,
     receipt: Receipt,
-    fingerprint: str,
+    account: str,
     noise: NoiseSource,
     aggregation: Aggregation = NEIGHBOR_SUM,
 ) -> NDArray[np.float32]:
     """Release the noisy neighbour sum of `messages` for `receivers`; (num_receivers, width).
 
     Everything that can be checked is checked, and the receipt is used up, before an edge is read.
+    `account` is the name of the graph's account, to which the receipt belongs.
 
     Claim: R-GRID. Sums of integer messages whose rows have a sum of squares of at most STEPS^2,
         plus noise from exactly the law of round(STEPS noise_std N(0, 1)), are mu-GDP with
@@ -73,7 +74,7 @@ def release(
         raise BudgetError(
             "One edge also moves rows of other nodes in this release: charge it to every node."
         )
-    receipt.spend(event=event, receivers=encoded_receivers, graph=fingerprint)
+    receipt.spend(event=event, receivers=encoded_receivers, graph=account)
     return noisy_rows(
         aggregation,
         graph,

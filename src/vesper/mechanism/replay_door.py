@@ -1,55 +1,43 @@
 """A door that replays the releases of an earlier run: nothing is drawn, nothing is charged.
 
-The ledger, which is only read, says which files of the release store count. A graph that the run
-was not charged for is refused.
+The ledger, which is only read, says which files of the release store count. The graph itself is not
+needed: what has left it is all that a run may use of it from now on.
 """
 
 from vesper.errors import InputError, VesperError
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.aggregation import Aggregation
 from vesper.mechanism.door import FloatRows
-from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation
 from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.mechanism.release_store import Arrays, ReleaseStore
 from vesper.privacy.ledger.account import STORED_KIND
-from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.reader import LedgerReader
-from vesper.privacy.ledger.run_balance import balance_of_run
 
 
 class ReplayDoor:
     """Gives out what a run released of a graph, in the same order.
 
     Args:
-        graph: the graph; must be the one that was charged.
         ledger: records what was charged and stored.
         run: the name of the run in the ledger.
         release_store: where the releases of the run are stored.
 
     Raises:
-        InputError: the ledger records no release of this graph by this run.
+        InputError: the ledger records no release by this run.
         VesperError: the ledger was tampered with.
     """
 
-    def __init__(
-        self, graph: Graph, *, ledger: LedgerReader, run: str, release_store: ReleaseStore
-    ) -> None:
-        self._ledger, self._release_store, self._number, self._run = ledger, release_store, 0, run
-        self._name = fingerprint(graph, key=ledger.keys.fingerprint)
+    def __init__(self, *, ledger: LedgerReader, run: str, release_store: ReleaseStore) -> None:
+        self._ledger, self._release_store, self._number = ledger, release_store, 0
         broken = ledger.verify()
         if broken is not None:
             raise VesperError(f"{ledger.path}: entry {broken} was changed; see `vesper budget`")
         self._digests = self._stored_digests(run)
         if not self._digests:
             raise InputError(
-                f"{ledger.path}: found no release of this graph by {run}; use the edges and the "
-                f"ledger of that run"
+                f"{ledger.path}: found no release by {run}; use the ledger of that run"
             )
-
-    def balance(self) -> Balance:
-        """Return what the run has spent of the graph's budget."""
-        return balance_of_run(self._ledger, self._name, self._run)
 
     def release(
         self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
@@ -89,8 +77,6 @@ class ReplayDoor:
         numbers: dict[int, int] = {}  # sequence number of the charging entry -> release number
         digests: dict[int, str] = {}
         for entry in self._ledger.entries():
-            if entry.graph != self._name:
-                continue
             if entry.run == run and "number" in entry.facts:
                 numbers[entry.sequence] = int(entry.facts["number"])
             if entry.facts["kind"] == STORED_KIND and entry.facts["of"] in numbers:

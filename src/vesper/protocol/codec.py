@@ -30,7 +30,6 @@ from vesper.protocol.messages import (
     Message,
     Purpose,
     QueryAnswer,
-    QueryRefusal,
     Roster,
     SessionFinished,
     Tensor,
@@ -55,7 +54,6 @@ KINDS: tuple[type[Message], ...] = (
     EmbeddingClientHello,
     EmbeddingQuery,
     QueryAnswer,
-    QueryRefusal,
 )
 
 FRAME_LIMITS: dict[type[Message], int] = {
@@ -67,7 +65,6 @@ FRAME_LIMITS: dict[type[Message], int] = {
     EmbeddingServerHello: 1 << 19,
     EmbeddingClientHello: 1 << 19,
     EmbeddingQuery: 1 << 26,
-    QueryRefusal: 1 << 16,
 }
 """Largest size of a frame in bytes, where it is below `MAX_FRAME_BYTES`."""
 

@@ -12,7 +12,6 @@ from vesper.protocol.messages import (
     Farewell,
     Message,
     QueryAnswer,
-    QueryRefusal,
 )
 from vesper.protocol.turns import Role, TurnTable
 
@@ -38,7 +37,7 @@ QUERY_TURNS: dict[QueryState, dict[type[Message], QueryState]] = {
     QueryState.SERVER_HELLO: {EmbeddingServerHello: QueryState.CLIENT_HELLO},
     QueryState.CLIENT_HELLO: {EmbeddingClientHello: QueryState.QUERY},
     QueryState.QUERY: {EmbeddingQuery: QueryState.REPLY, Farewell: QueryState.CLOSED},
-    QueryState.REPLY: {QueryAnswer: QueryState.QUERY, QueryRefusal: QueryState.QUERY},
+    QueryState.REPLY: {QueryAnswer: QueryState.QUERY},
     QueryState.CLOSED: {},
 }
 

@@ -135,30 +135,21 @@ class EmbeddingQuery:
 
 
 @dataclass(frozen=True, eq=False)
-class QueryReply:
-    """Fields of every reply: number of the query, and the budget of the graph after it."""
+class QueryAnswer:
+    """Data to label: embeddings, (known ids, width, stages), in the order of the query.
+
+    Epsilons are those of the run that the answer comes from: what it may use, and what it has spent
+    and left.
+    """
 
     number: int
     epsilon: float
     delta: float
     spent_epsilon: float
     left_epsilon: float
-
-
-@dataclass(frozen=True, eq=False)
-class QueryAnswer(QueryReply):
-    """Data to label: embeddings, (known ids, width, stages), in the order of the query."""
-
     ids_digest: bytes
     unknown: IdTexts
     values: Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class QueryRefusal(QueryReply):
-    """Data to label: the budget does not allow the releases that an answer needs."""
-
-    reason: str
 
 
 Message = (
@@ -174,5 +165,4 @@ Message = (
     | EmbeddingClientHello
     | EmbeddingQuery
     | QueryAnswer
-    | QueryRefusal
 )

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from vesper.privacy.accounting.participation import mu_for
-from vesper.privacy.accounting.safe_numbers import float_up
-from vesper.privacy.ledger.account import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
-from vesper.privacy.ledger.reader import Entry, LedgerReader, format_head
+from vesper.privacy.ledger.reader import Entry, LedgerReader
+from vesper.privacy.ledger.run_balance import balance_of_run
 from vesper.report.html import lines_table, number
 
 
@@ -27,7 +26,6 @@ from vesper.report.html import lines_table, number
 class Charge:
     """One charge of the run."""
 
-    sequence: int
     what: str
     time: float | None = None
     """When it was charged, by the data party's clock."""
@@ -35,18 +33,15 @@ class Charge:
 
 @dataclass(frozen=True, kw_only=True)
 class RunCharges:
-    """The charges of one run, and what all runs together have spent on its graph."""
+    """What one run was charged; pages show nothing else of a ledger, as others read them."""
 
     charges: tuple[Charge, ...]
-    head: str | None
-    """SEQUENCE:DIGEST of the whole ledger; None for a ledger that was thrown away."""
     spent_epsilon: float
-    left_epsilon: float | None
-    budget_epsilon: float | None
-    """Most that may be spent on this graph; None without a budget."""
+    planned_epsilon: float | None
+    """What the run had reserved; None where nothing is certified."""
     best_guess: float
     """Largest probability with which a guess about one edge, with even odds before, can be right
-    after everything this graph was charged for."""
+    after everything that this run released."""
 
 
 def read_run_charges(path: Path, *, run: str) -> RunCharges | None:
@@ -57,31 +52,17 @@ def read_run_charges(path: Path, *, run: str) -> RunCharges | None:
         return run_charges_of(ledger, run=run)
 
 
-def run_charges_of(
-    ledger: LedgerReader, *, run: str, has_ledger_file: bool = True
-) -> RunCharges | None:
-    """Find the charges of a run and the account they belong to.
-
-    Args:
-        ledger: to search.
-        run: the name of the run in the ledger.
-        has_ledger_file: whether the ledger remains, so that its head is worth noting.
-    """
-    entries = [entry for entry in ledger.entries() if entry.run == run and entry.cost > 0]
-    if not entries:
+def run_charges_of(ledger: LedgerReader, *, run: str) -> RunCharges | None:
+    """Find the charges of a run; None if there are none."""
+    balance = balance_of_run(ledger, run)
+    if not balance.charges:
         return None
-    balance = next(b for b in accounts(ledger) if b.graph == entries[-1].graph)
-    is_known = balance.unprotected is not None  # another run sent the edges themselves
     mu = mu_for(spent=balance.spent_mu_squared, rows=balance.relation.rows)
     return RunCharges(
-        charges=tuple(
-            Charge(sequence=e.sequence, what=_describe_charge(e), time=e.time) for e in entries
-        ),
-        head=format_head(ledger.head()) if has_ledger_file else None,
-        spent_epsilon=balance.spent_epsilon(),
-        left_epsilon=balance.left_epsilon(),
-        budget_epsilon=None if balance.budget is None else balance.budget.epsilon,
-        best_guess=1.0 if is_known else best_guess_with_counts(pure=float_up(balance.pure), mu=mu),
+        charges=tuple(Charge(what=_describe_charge(e), time=e.time) for e in balance.charges),
+        spent_epsilon=balance.spent_epsilon,
+        planned_epsilon=balance.planned_epsilon,
+        best_guess=best_guess_with_counts(pure=balance.pure, mu=mu),
     )
 
 

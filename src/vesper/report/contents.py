@@ -24,7 +24,6 @@ from vesper.report.run_folder import read_run, version_error
 from vesper.session.config import load_config
 from vesper.session.journal import read_journal
 from vesper.session.observer import EpochFacts
-from vesper.session.result import simulated_run_name
 
 
 def command_of(config: Config, *, snapshots: Sequence[str] = ()) -> str:
@@ -178,7 +177,7 @@ def contents_of_run(
             epochs=() if journal is None else journal.epochs,
             evidence=tuple(read_evidence(path, method=result["method"]) for path in evidence),
             command=None if "session" in result else command_of(run.config, snapshots=snapshots),
-            accounts=account_lines(run.folder, result, run=simulated_run_name(run.config)),
+            accounts=account_lines(run.folder, result, run=result.get("run", "")),
             graphs=graph_lines(folder, result, run_charges=run.privacy.run_charges, ledger=ledger),
         )
     except (KeyError, TypeError, ValueError) as error:

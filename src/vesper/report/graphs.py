@@ -14,18 +14,19 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from vesper.privacy.ledger.account import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
+from vesper.privacy.ledger.reader import LedgerReader
+from vesper.privacy.ledger.run_balance import balance_of_run
 from vesper.report.budget_section import RunCharges
 from vesper.report.html import lines_table, number
 from vesper.serving.embedding_cache import read_graph_notes
-from vesper.serving.snapshots import known_snapshots
+from vesper.serving.snapshots import Snapshot, known_snapshots
 
 TRAINING = "training"
 
 NOTE = (
-    "Each graph has its own fingerprint and its own budget. For an edge that is in two of them, "
-    "what can be learned from each adds up."
+    "Each line is one run on one graph. For an edge that is in two of these graphs, what can be "
+    "learned from each adds up."
 )
 
 
@@ -119,26 +120,23 @@ def _served_snapshots(state: Path, ledger: Path | None) -> list[GraphLine]:
     """Snapshots that a data party serves; only the names of those without an account."""
     known = known_snapshots(state / "snapshots")
     if not known or ledger is None or not ledger.is_file():
-        return [GraphLine(name=Path(folder).name) for folder in known.values()]
+        return [GraphLine(name=snapshot.source.name) for snapshot in known]
     with closing(open_to_read(ledger)) as reader:
-        balances = {balance.graph: balance for balance in accounts(reader)}
-    lines = []
-    for graph, folder in known.items():
-        balance = balances.get(graph)
-        if balance is None:
-            lines.append(GraphLine(name=Path(folder).name))
-            continue
-        lines.append(
-            GraphLine(
-                name=Path(folder).name,
-                nodes=len(balance.spent),
-                epsilon=None if balance.budget is None else balance.budget.epsilon,
-                delta=balance.delta,
-                spent_epsilon=balance.spent_epsilon(),
-                releases=balance.releases,
-            )
-        )
-    return lines
+        return [_served_snapshot(snapshot, reader) for snapshot in known]
+
+
+def _served_snapshot(snapshot: Snapshot, ledger: LedgerReader) -> GraphLine:
+    balance = balance_of_run(ledger, snapshot.run)
+    if balance.planned_epsilon is None:
+        return GraphLine(name=snapshot.source.name)
+    return GraphLine(
+        name=snapshot.source.name,
+        nodes=balance.num_nodes,
+        epsilon=balance.planned_epsilon,
+        delta=balance.delta,
+        spent_epsilon=balance.spent_epsilon,
+        releases=len(balance.charges),
+    )
 
 
 def _queried_graphs(state: Path, session: str) -> list[GraphLine]:

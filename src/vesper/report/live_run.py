@@ -14,7 +14,6 @@ from vesper.report.graphs import GraphLine, graph_lines
 from vesper.report.privacy import Privacy
 from vesper.report.run_folder import privacy_from, read_run
 from vesper.session.journal import JOURNAL, JournalSummary, read_journal
-from vesper.session.result import simulated_run_name
 
 RunState = Literal["not started", "running", "finished", "failed", "lost"]
 
@@ -116,7 +115,7 @@ def _session_of(folder: Path, journal: JournalSummary) -> str | None:
 def _run_charges(folder: Path, journal: JournalSummary, session: str | None) -> RunCharges | None:
     if journal.side == "label":
         return None
-    run = simulated_run_name(journal.config) if session is None else session_run_name(session)
+    run = journal.run if session is None else session_run_name(session)
     return read_run_charges(journal.ledger or folder / "ledger.sqlite", run=run)
 
 

@@ -12,7 +12,6 @@ from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.report.budget_section import RunCharges, read_run_charges
 from vesper.report.privacy import Privacy
-from vesper.session.result import simulated_run_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +38,7 @@ def read_run(folder: Path, *, ledger: Path | None = None) -> RunFolder:
     config_text, result = _text(folder / "config.json"), _json(folder / "result.json")
     try:
         config, session = Config.model_validate_json(config_text), result.get("session")
-        run = simulated_run_name(config) if session is None else session_run_name(session)
+        run = result["run"] if session is None else session_run_name(session)
         return RunFolder(
             folder=folder,
             config=config,

@@ -69,19 +69,15 @@ def _release_facts(privacy: Privacy, config: Config) -> dict[str, str]:
 
 
 def budget_section(run_charges: RunCharges) -> str:
-    """Render what was spent on the graph, and every charge of this run in order."""
-    rows = {"Spent on this graph": f"epsilon {run_charges.spent_epsilon:.4g}"}
-    if run_charges.left_epsilon is not None:
-        rows["Left for one more release"] = f"epsilon {run_charges.left_epsilon:.2g}"
-    for charge in run_charges.charges:
+    """Render what this run has spent, and every charge in order."""
+    rows = {"Spent by this run": f"epsilon {run_charges.spent_epsilon:.4g}"}
+    for number, charge in enumerate(run_charges.charges, start=1):
         when = "charge" if charge.time is None else moment(charge.time)
-        rows[f"{charge.sequence}. {when}"] = escape(charge.what)
-    if run_charges.head is not None:
-        rows["Head of the ledger; keep a copy"] = f"<code>{escape(run_charges.head)}</code>"
+        rows[f"{number}. {when}"] = escape(charge.what)
     bar = ""
-    if run_charges.budget_epsilon is not None and math.isfinite(run_charges.budget_epsilon):
-        bar = gauge(run_charges.spent_epsilon, run_charges.budget_epsilon, name="epsilon")
-    return f"<section><h2>Budget of the graph</h2>{bar}{table(rows)}</section>"
+    if run_charges.planned_epsilon is not None and math.isfinite(run_charges.planned_epsilon):
+        bar = gauge(run_charges.spent_epsilon, run_charges.planned_epsilon, name="epsilon")
+    return f"<section><h2>Budget of the run</h2>{bar}{table(rows)}</section>"
 
 
 def moment(time: float) -> str:

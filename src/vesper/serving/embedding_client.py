@@ -21,7 +21,6 @@ from vesper.protocol.messages import (
     Farewell,
     IdTexts,
     QueryAnswer,
-    QueryRefusal,
 )
 from vesper.protocol.turns import Role
 from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other_contract
@@ -30,11 +29,10 @@ from vesper.transport.close_reason import CloseReason, close_reason_for
 from vesper.transport.reconnect import Connect
 
 _NAME = re.compile("[0-9a-f]{32}")
-MAX_REASON_LENGTH = 500
 BUSY_TIMEOUT = 2.0
 """Seconds to wait for another thread that is waiting for the peer."""
 
-SnapshotReply = tuple[str, QueryAnswer | QueryRefusal]
+SnapshotReply = tuple[str, QueryAnswer]
 """The name of the snapshot, and the reply about it."""
 
 
@@ -139,14 +137,10 @@ class EmbeddingClient:
             raise RemoteProtocolError(f"{self._peer} sent an invalid name of a snapshot")
         return hello
 
-    def _checked(self, reply: object, ids: IdTexts) -> QueryAnswer | QueryRefusal:
+    def _checked(self, reply: object, ids: IdTexts) -> QueryAnswer:
         """Refuse a reply to another query, about other ids, or with rows that do not fit them."""
-        if not isinstance(reply, QueryAnswer | QueryRefusal) or reply.number != self._number:
+        if not isinstance(reply, QueryAnswer) or reply.number != self._number:
             raise RemoteProtocolError(f"{self._peer} sent a reply to another query")
-        if isinstance(reply, QueryRefusal):
-            if len(reply.reason) > MAX_REASON_LENGTH or not reply.reason.isprintable():
-                raise RemoteProtocolError(f"{self._peer} sent a refusal that cannot be displayed")
-            return reply
         known = [text for text in ids if text not in set(reply.unknown)]
         if (
             reply.ids_digest != digest_of_ids(ids)

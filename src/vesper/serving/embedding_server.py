@@ -1,22 +1,21 @@
 """Server of the data party after training: answers the label party until it is stopped.
 
-    query -> ids that are no node, and embeddings of the others
-             or a refusal; both with what is left of the budget
+    query -> ids that are no node, embeddings of the others, and what the run has spent
 
+The budget is reserved before anybody can connect, so no query is ever refused for lack of it.
 Connections are served one after another.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from time import time
 
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.connect import peer_connector
+from vesper.deployment.party_ledger import open_party_ledger
 from vesper.deployment.saved_run import SavedDataRun, read_saved_data_run
 from vesper.deployment.state_folder import state_folder_lock
 from vesper.errors import (
-    BudgetError,
     InputError,
     PeerError,
     PeerLostError,
@@ -27,8 +26,10 @@ from vesper.graph.holdings import open_data
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.registry import find_method
 from vesper.party.inference import NO_EMBEDDINGS, InferenceParty
+from vesper.privacy.ledger.graph_name import expect_graph_name
 from vesper.privacy.ledger.ledger_file import open_to_read
-from vesper.privacy.ledger.store import Ledger
+from vesper.privacy.ledger.overlap_report import describe_overlaps
+from vesper.privacy.ledger.reservation import return_unused
 from vesper.progress import Progress, no_progress
 from vesper.protocol.fields import digest_of_ids
 from vesper.protocol.inference_turns import QUERY_TABLE
@@ -37,7 +38,6 @@ from vesper.protocol.messages import (
     EmbeddingQuery,
     EmbeddingServerHello,
     QueryAnswer,
-    QueryRefusal,
 )
 from vesper.protocol.turns import Role
 from vesper.serving.served_graph import (
@@ -57,6 +57,10 @@ MAX_ID_LENGTH = 1024
 SERVED_PLANS = ("certified", "edge-free")
 
 
+Log = Callable[[str], None]
+"""Receives lines that report what happens."""
+
+
 class EmbeddingServer:
     """A trained model and the graph that it serves."""
 
@@ -64,7 +68,7 @@ class EmbeddingServer:
         self._run, self.served_graph = run, served_graph
         self._method = find_method(run.config.run.method)
         self.stages = self._method.stages(run.config, run.sizes)
-        self._parties: dict[int, InferenceParty | BudgetError] = {}  # by stage
+        self._parties: dict[int, InferenceParty] = {}  # by stage
 
     @property
     def hello(self) -> EmbeddingServerHello:
@@ -76,7 +80,7 @@ class EmbeddingServer:
             snapshot=self.served_graph.name,
         )
 
-    def reply(self, query: EmbeddingQuery, *, stage: int) -> QueryAnswer | QueryRefusal:
+    def reply(self, query: EmbeddingQuery, *, stage: int) -> QueryAnswer:
         """Answer one query; a query without ids is about the budget and costs nothing.
 
         Raises:
@@ -89,11 +93,7 @@ class EmbeddingServer:
             )
         unknown, values = query.ids, NO_EMBEDDINGS
         if query.ids:
-            party = self._party(stage)
-            if isinstance(party, BudgetError):
-                reason = str(party).partition("\n")[0]
-                return QueryRefusal(query.number, *self._budget(), reason=reason)
-            unknown, values = party.embed(query.ids)
+            unknown, values = self._party(stage).embed(query.ids)
         return QueryAnswer(
             query.number,
             *self._budget(),
@@ -102,41 +102,33 @@ class EmbeddingServer:
             values=values,
         )
 
-    def _party(self, stage: int) -> InferenceParty | BudgetError:
+    def _party(self, stage: int) -> InferenceParty:
         """Run the stages on this graph: reads its releases, or makes them the first time."""
         if stage not in self._parties:
-            try:
-                door, run_spec = self.served_graph.open_door()
-                representation = run_spec.method.make_representation(
-                    run_spec.config,
-                    run_spec.sizes,
-                    noise_plan=run_spec.noise_plan,
-                    features=self.served_graph.data.features,
-                    door=door,
-                )
-                self._parties[stage] = InferenceParty(
-                    representation,
-                    self.served_graph.data.ids,
-                    trained=self._run.arrays,
-                    roster=self._run.roster,
-                    stage=stage,
-                    is_new=self.served_graph.is_new,
-                )
-            except BudgetError as refusal:
-                self._parties[stage] = refusal
+            door, run_spec = self.served_graph.open_door()
+            representation = run_spec.method.make_representation(
+                run_spec.config,
+                run_spec.sizes,
+                noise_plan=run_spec.noise_plan,
+                features=self.served_graph.data.features,
+                door=door,
+            )
+            self._parties[stage] = InferenceParty(
+                representation,
+                self.served_graph.data.ids,
+                trained=self._run.arrays,
+                roster=self._run.roster,
+                stage=stage,
+                is_new=self.served_graph.is_new,
+            )
         return self._parties[stage]
 
     def _budget(self) -> tuple[float, float, float, float]:
-        """Epsilon, delta, spent and left; zeros where no edge is read."""
+        """Epsilon, delta, and what the run has spent and left; zeros where no edge is read."""
         budget, balance = self.served_graph.budget, self.served_graph.balance()
         if budget is None or balance is None:
             return 0.0, 0.0, 0.0, 0.0
-        return (
-            budget.epsilon,
-            budget.delta,
-            balance.spent_epsilon(budget.delta),
-            balance.left_epsilon() or 0.0,
-        )
+        return budget.epsilon, budget.delta, balance.spent_epsilon, balance.left_epsilon
 
 
 @contextmanager
@@ -144,16 +136,18 @@ def open_embedding_server(
     config: PartyConfig,
     *,
     snapshot: Path | None = None,
+    graph: str | None = None,
     noise: NoiseSource | None = None,
     progress: Progress = no_progress,
+    log: Log = lambda line: None,
 ) -> Iterator[EmbeddingServer]:
     """Open a finished run to serve the graph of training, or a snapshot.
 
     Raises:
         InputError: the run is not finished, its plan certifies nothing, or the graph does not fit.
+        BudgetError: what is released of the snapshot does not fit the budget of its graph.
     """
     own, run = config.party, read_saved_data_run(config)
-    assert own.ledger is not None
     if run.plan not in SERVED_PLANS:
         raise InputError(
             f"{own.state}: expected a run whose plan is certified or reads no edge, got plan "
@@ -174,20 +168,23 @@ def open_embedding_server(
                 run, served_training_graph(run, data, state=own.state, ledger=reader)
             )
     else:
-        with closing(Ledger(own.ledger, clock=time)) as ledger:
+        graph = expect_graph_name(graph)
+        with closing(open_party_ledger(config)) as ledger:
             served_graph = served_snapshot(
                 run,
                 data,
+                graph=graph,
                 folder=snapshot,
                 state=own.state,
                 ledger=ledger,
                 noise=noise or NoiseSource.from_os(),
             )
-            yield EmbeddingServer(run, served_graph)
-
-
-Log = Callable[[str], None]
-"""Receives lines that report what happens."""
+            try:
+                for text in describe_overlaps(ledger, graph):
+                    log(text)
+                yield EmbeddingServer(run, served_graph)
+            finally:  # whoever serves it again reserves again what is not charged yet
+                return_unused(ledger, run=f"snapshot {served_graph.name}")
 
 
 def serve_peer(server: EmbeddingServer, link: Link, *, log: Log = lambda line: None) -> None:
@@ -217,6 +214,7 @@ def serve_embeddings(
     config: PartyConfig,
     *,
     snapshot: Path | None = None,
+    graph: str | None = None,
     noise: NoiseSource | None = None,
     progress: Progress = no_progress,
     log: Log = lambda line: None,
@@ -226,6 +224,7 @@ def serve_embeddings(
     Args:
         config: the data party's file, of a finished run.
         snapshot: folder with `nodes` and `edges` of a snapshot; default: the graph of training.
+        graph: the name of the graph that the snapshot is a version of.
         noise: source of the noise for a snapshot; by default the operating system.
         progress: receives progress reports.
         log: receives lines about who connected and what was answered.
@@ -236,8 +235,10 @@ def serve_embeddings(
     peer = config.party.peer
     with (
         state_folder_lock(config.party.state),
+        open_embedding_server(
+            config, snapshot=snapshot, graph=graph, noise=noise, progress=progress, log=log
+        ) as server,
         peer_connector(config) as connect,  # waiting for a peer is not worth a message
-        open_embedding_server(config, snapshot=snapshot, noise=noise, progress=progress) as server,
     ):
         for line in server.served_graph.describe():
             log(line)
@@ -254,10 +255,8 @@ def serve_embeddings(
                 log(f"{peer} was disconnected: {error}")
 
 
-def _describe_reply(query: EmbeddingQuery, reply: QueryAnswer | QueryRefusal) -> str:
+def _describe_reply(query: EmbeddingQuery, reply: QueryAnswer) -> str:
     spent = f"epsilon {reply.spent_epsilon:.3g} of {reply.epsilon:g}"
-    if isinstance(reply, QueryRefusal):
-        return f"refused {len(query.ids)} nodes: {reply.reason} ({spent})"
     unknown = f", {len(reply.unknown)} unknown" if reply.unknown else ""
     num_nodes = len(query.ids) - len(reply.unknown)
     return f"returned embeddings of {num_nodes} nodes{unknown} ({spent})"

@@ -109,7 +109,6 @@ class MultiPartyPredictor:
             cached=frozenset.intersection(*(each.cached for each in parts)),
             unknown=frozenset.union(*(each.unknown for each in parts)),
             budget=self.budget(),
-            refusal=next((each.refusal for each in parts if each.refusal is not None), None),
             unreachable=next(
                 (each.unreachable for each in parts if each.unreachable is not None), None
             ),

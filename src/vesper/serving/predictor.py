@@ -24,7 +24,7 @@ from vesper.model.evaluation import Scores, metric_name_of
 from vesper.model.objective import Label
 from vesper.party.state import load_weights, weights_of
 from vesper.progress import Progress, no_progress
-from vesper.protocol.messages import QueryRefusal, QueryReply
+from vesper.protocol.messages import QueryAnswer
 from vesper.serving.embedding_cache import Embedding, EmbeddingCache
 from vesper.serving.embedding_client import EmbeddingClient
 from vesper.session.metrics import evaluate_predictions
@@ -46,8 +46,6 @@ class Predictions:
     unknown: frozenset[str]
     """Ids that are no node."""
     budget: BudgetFacts | None
-    refusal: str | None
-    """Why the remaining ids were refused."""
     unreachable: str | None
     """Who did not answer for the remaining ids, and since when."""
 
@@ -170,7 +168,7 @@ class PeerPredictor:
     ) -> Predictions | None:
         """Predict on one graph; None if the data party switches to another meanwhile."""
         snapshot, cached = self._known(ids)
-        values, unknown, refusal = self._decode(cached), set[str](), None
+        values, unknown = self._decode(cached), set[str]()
         missing = [text for text in ids if text not in cached]
         for start in range(0, 0 if unreachable else len(missing), IDS_PER_QUERY):
             queried = tuple(missing[start : start + IDS_PER_QUERY])
@@ -182,9 +180,6 @@ class PeerPredictor:
             self._note(name, reply)
             if name != snapshot:
                 return None
-            if isinstance(reply, QueryRefusal):
-                refusal = reply.reason
-                break
             known = [text for text in queried if text not in set(reply.unknown)]
             values |= self._decode(dict(zip(known, reply.values, strict=True)))
             self._cache.store(name, self.run.stage, known, reply.values)  # they fit the decoder
@@ -196,7 +191,6 @@ class PeerPredictor:
             cached=frozenset(cached),
             unknown=frozenset(unknown),
             budget=self.budget(),
-            refusal=refusal,
             unreachable=None if unreachable is None else f"{unreachable}; {self._waiting_text()}",
         )
 
@@ -247,7 +241,7 @@ class PeerPredictor:
         snapshot = self.snapshot
         return snapshot, self._cache.find(snapshot, self.run.stage, ids) if snapshot else {}
 
-    def _note(self, snapshot: str, reply: QueryReply) -> None:
+    def _note(self, snapshot: str, reply: QueryAnswer) -> None:
         self._last_reply_at = monotonic()
         budget = {
             name: getattr(reply, name)

@@ -3,22 +3,21 @@
 | graph | door | cost |
 | --- | --- | --- |
 | the graph of training | replay door | none |
-| a snapshot | charged door with its own release store | once, when first queried |
+| a snapshot | charged door with its own release store | reserved, and charged when first queried |
 | any graph, for a method that reads no edge | closed door | none |
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from vesper.deployment.saved_run import SavedDataRun, digest_of_nodes
-from vesper.errors import BudgetError, InputError, first_three
+from vesper.deployment.state_folder import session_run_name
+from vesper.errors import InputError, first_three
 from vesper.graph.features import feature_columns
 from vesper.graph.holdings import DataHoldings
 from vesper.mechanism.door import ClosedDoor, Door
-from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.release_store import ReleaseStore
 from vesper.mechanism.replay_door import ReplayDoor
@@ -26,12 +25,13 @@ from vesper.method.base import PublicSizes
 from vesper.method.noise_plan import budget_of
 from vesper.method.settings import Config
 from vesper.privacy.accounting.budget import Budget
-from vesper.privacy.ledger.balance import Balance
-from vesper.privacy.ledger.reader import DEGREES, LedgerReader
-from vesper.privacy.ledger.run_balance import balance_of_run
-from vesper.privacy.ledger.store import Ledger, key_of
+from vesper.privacy.ledger.graph_name import expect_graph_name
+from vesper.privacy.ledger.reader import LedgerReader
+from vesper.privacy.ledger.reservation import last_reservation
+from vesper.privacy.ledger.run_balance import RunBalance, balance_of_run
+from vesper.privacy.ledger.store import Ledger
 from vesper.serving.snapshots import SnapshotStore
-from vesper.session.doors import open_door, with_remaining_epsilon
+from vesper.session.doors import open_door, run_spec_within
 from vesper.session.run_spec import RunSpec, make_run_spec
 
 
@@ -44,9 +44,8 @@ class ServedGraph:
         is_new: whether it is a snapshot, not the graph of training.
         data: its nodes, features and edges.
         sizes: its public sizes.
-        open_door: gives a door, and the run spec with noise that fits behind it; raises
-            BudgetError if the releases do not fit the budget.
-        balance: what is spent and left; None where no edge is read.
+        open_door: gives a door, and the run spec with noise that fits behind it.
+        balance: what this run has spent and left; None where no edge is read.
         budget: as agreed in the contract; None where no edge is read.
     """
 
@@ -55,7 +54,7 @@ class ServedGraph:
     data: DataHoldings
     sizes: PublicSizes
     open_door: Callable[[], tuple[Door, RunSpec]]
-    balance: Callable[[], Balance | None]
+    balance: Callable[[], RunBalance | None]
     budget: Budget | None
 
     def describe(self) -> list[str]:
@@ -64,13 +63,13 @@ class ServedGraph:
         if self.budget is None:
             return [f"{name}: no edge is read, so answers are free"]
         balance = self.balance()
-        spent = 0.0 if balance is None else balance.spent_epsilon(self.budget.delta)
+        spent = 0.0 if balance is None else balance.spent_epsilon
         if not self.is_new:
             return [f"{name}: epsilon {spent:.3g} was spent in training, so answers are free"]
         return [
-            f"{name}: a snapshot with its own budget, epsilon {self.budget.epsilon:g} at delta "
-            f"{self.budget.delta:g}; {spent:.3g} is spent; releases are charged once, when they "
-            f"are first needed",
+            f"{name}: a snapshot; epsilon {self.budget.epsilon:g} at delta {self.budget.delta:g} "
+            f"is reserved, {spent:.3g} of it is spent; releases are charged once, when they are "
+            f"first needed",
             "for an edge that is also in the graph of training, what can be learned adds up",
         ]
 
@@ -80,32 +79,26 @@ def served_training_graph(
 ) -> ServedGraph:
     """Serve the graph of training; nothing is charged, and the ledger is only read.
 
-    Raises:
-        InputError: the edges are not those of training.
+    Its edges are not read: whatever they are by now, answers come from what was released.
     """
+    own, budget = session_run_name(run.session), budget_of(run.config.privacy, run.sizes)
+    assert budget is not None, "only certified plans are served"
 
     def replay_door() -> ReplayDoor:
-        return ReplayDoor(
-            data.graph,
-            ledger=ledger,
-            run=f"session {run.session}",
-            release_store=ReleaseStore(state / "releases"),
-        )
+        return ReplayDoor(ledger=ledger, run=own, release_store=ReleaseStore(state / "releases"))
 
-    first = replay_door()  # refuses another graph before any query is answered
-    # The noise plan of training was made for the epsilon that earlier counts had left.
-    planned = with_remaining_epsilon(
-        run.config, first.balance(), ledger, run=f"session {run.session}"
-    )
-    run_spec = make_run_spec(planned, run.sizes, num_val=0, num_test=0)
+    replay_door()  # refuses another ledger before any query is answered
+    reservation = last_reservation(ledger.entries(), run=own)
+    planned = None if reservation is None else reservation.planned_epsilon
+    run_spec = run_spec_within(make_run_spec(run.config, run.sizes, num_val=0, num_test=0), planned)
     return ServedGraph(
         name=run.session,
         is_new=False,
         data=data,
         sizes=run.sizes,
         open_door=lambda: (replay_door(), run_spec),
-        balance=first.balance,
-        budget=budget_of(run.config.privacy, run.sizes),
+        balance=lambda: balance_of_run(ledger, own, delta=budget.delta),
+        budget=budget,
     )
 
 
@@ -113,28 +106,35 @@ def served_snapshot(
     run: SavedDataRun,
     data: DataHoldings,
     *,
+    graph: str | None,
     folder: Path,
     state: Path,
     ledger: Ledger,
     noise: NoiseSource,
 ) -> ServedGraph:
-    """Serve a snapshot, with its own budget; it is charged when first queried.
+    """Serve a snapshot, whose budget is reserved now and charged when it is first queried.
+
+    Args:
+        run: that trained the model.
+        data: nodes, features and edges of the snapshot.
+        graph: the name of the graph that it is a version of.
+        folder: where it is.
+        state: state folder of the run.
+        ledger: to charge.
+        noise: source of its noise.
 
     Raises:
-        InputError: it is the graph of training, was served from another folder or with other
-            nodes, or another run was charged for its edges.
+        InputError: the graph has no name, or its account has other terms.
+        BudgetError: its releases do not fit what is left of the budget.
     """
-    graph = fingerprint(data.graph, key=key_of(ledger))
-    if any(e.graph == graph and e.run == f"session {run.session}" for e in ledger.entries()):
-        raise InputError(
-            f"{folder}: this is the graph of training, whose releases exist already; run without "
-            f"--snapshot"
-        )
+    graph = expect_graph_name(graph)
     sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
     run_spec = make_run_spec(without_probe(run.config), sizes, num_val=0, num_test=0)
-    snapshot = SnapshotStore(state / "snapshots").of(graph, digest_of_nodes(data), folder=folder)
-    own = f"snapshot {snapshot.name}"
-    refuse_charged_elsewhere(ledger, graph, own=own, folder=folder)
+    budget = budget_of(run.config.privacy, sizes)
+    assert budget is not None, "only certified plans are served"
+    snapshot = SnapshotStore(state / "snapshots").find_or_add(
+        graph, digest_of_nodes(data), folder=folder
+    )
 
     def charged_door() -> tuple[Door, RunSpec]:
         return open_door(
@@ -142,46 +142,21 @@ def served_snapshot(
             data.graph,
             ledger,
             noise,
-            run=own,
+            name=graph,
+            run=snapshot.run,
             release_store=ReleaseStore(snapshot.folder / "releases"),
         )
 
-    with suppress(BudgetError):  # the peer receives this refusal; other errors are raised here
-        charged_door()
+    charged_door()  # reserves, or refuses, before anybody can connect
     return ServedGraph(
         name=snapshot.name,
         is_new=True,
         data=data,
         sizes=sizes,
         open_door=charged_door,
-        balance=lambda: balance_of_run(ledger, graph, own),
-        budget=budget_of(run.config.privacy, sizes),
+        balance=lambda: balance_of_run(ledger, snapshot.run, delta=budget.delta),
+        budget=budget,
     )
-
-
-def refuse_charged_elsewhere(ledger: Ledger, graph: str, *, own: str, folder: Path) -> None:
-    """Refuse, before any peer connects, edges that other runs were charged for.
-
-    Counts do not matter: they cost every graph the same (`privacy.ledger.run_balance`).
-
-    Raises:
-        InputError: there is such a run. What it has left would decide on answers, which would
-            reveal that no edge has changed since.
-    """
-    others = {
-        entry.run
-        for entry in ledger.entries()
-        if entry.graph == graph
-        and entry.cost > 0
-        and entry.run != own
-        and not str(entry.facts.get("what", "")).startswith(DEGREES)
-    }
-    if others:
-        raise InputError(
-            f"{folder}: its edges are exactly those that this ledger was charged for in "
-            f"{min(others)}; answers, or a refusal, would reveal to the peer that none has "
-            f"changed. Serve a snapshot of another day"
-        )
 
 
 def without_probe(config: Config) -> Config:
@@ -203,7 +178,7 @@ def served_edge_free_graph(
     sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
     run_spec = make_run_spec(run.config, sizes, num_val=0, num_test=0)
     return ServedGraph(
-        name=snapshots.of(nodes, nodes, folder=folder).name if folder else run.session,
+        name=snapshots.find_or_add("", nodes, folder=folder).name if folder else run.session,
         is_new=folder is not None,
         data=data,
         sizes=sizes,

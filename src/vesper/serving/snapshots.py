@@ -1,12 +1,11 @@
 """Snapshots that a data party has served, each with a name, a folder and its releases.
 
-    state/snapshots/NAME/snapshot.json   which graph, from which folder
+    state/snapshots/NAME/snapshot.json   which graph, from which folder, with which nodes
     state/snapshots/NAME/releases/       its release store
 
-A name is random because it is sent to the label party: a name derived from edges would reveal
-something about them. For the same reason a graph has one name forever: serving equal edges under
-two names would need their budget twice, and serving them under one name would reveal that no edge
-has changed.
+A name is random because it is sent to the label party. It stands for the declared name of the
+graph, the folder, and the ids and features in it, never for edges: a folder whose edges were
+rewritten in place keeps its name and what was released, and other nodes get another name.
 """
 
 import json
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vesper.errors import InputError, VesperError
+from vesper.errors import VesperError
 from vesper.files import replace_file
 
 
@@ -24,9 +23,20 @@ from vesper.files import replace_file
 class Snapshot:
     """One snapshot that is, or was, served."""
 
-    name: str
     folder: Path
     """Folder of its release store."""
+    source: Path
+    """Folder of its tables."""
+
+    @property
+    def name(self) -> str:
+        """Name that the label party receives."""
+        return self.folder.name
+
+    @property
+    def run(self) -> str:
+        """Name of its charges in the ledger."""
+        return f"snapshot {self.name}"
 
 
 class SnapshotStore:
@@ -35,47 +45,30 @@ class SnapshotStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def of(self, graph: str, nodes: str, *, folder: Path) -> Snapshot:
-        """Find a snapshot by its graph, or record a new one.
+    def find_or_add(self, graph: str, nodes: str, *, folder: Path) -> Snapshot:
+        """Find a snapshot, or record a new one.
 
         Args:
-            graph: fingerprint of the edges, or digest of the nodes where no edge is read.
+            graph: declared name of the graph; empty where no edge is read.
             nodes: digest of ids and features.
             folder: where its tables are.
-
-        Raises:
-            InputError: the graph was served from another folder, or with other nodes.
         """
-        for path in sorted(self._folder.glob("*/snapshot.json")):
-            known = _read(path)
-            if known["graph"] == graph:
-                _refuse_other(known, nodes, folder.resolve(), path)
-                return Snapshot(path.parent.name, path.parent)
-        name = secrets.token_hex(16)
         facts = {"graph": graph, "nodes": nodes, "folder": str(folder.resolve())}
-        _write(self._folder / name / "snapshot.json", facts)
-        return Snapshot(name, self._folder / name)
+        for path in sorted(self._folder.glob("*/snapshot.json")):
+            if _read(path) == facts:
+                return Snapshot(path.parent, folder)
+        path = self._folder / secrets.token_hex(16) / "snapshot.json"
+        _write(path, facts)
+        return Snapshot(path.parent, folder)
 
 
-def known_snapshots(folder: Path) -> dict[str, str]:
-    """Return the folder of each snapshot by fingerprint, sorted by folder."""
-    snapshots = [_read(path) for path in folder.glob("*/snapshot.json")]
-    snapshots.sort(key=lambda facts: facts["folder"])
-    return {facts["graph"]: facts["folder"] for facts in snapshots}
-
-
-def _refuse_other(known: dict[str, Any], nodes: str, folder: Path, path: Path) -> None:
-    if known["folder"] != str(folder):
-        raise InputError(
-            f"{folder}: its edges are exactly those of {known['folder']}, which was served before; "
-            f"a second snapshot of the same edges would reveal to the peer that none has changed. "
-            f"Use that folder; if it was only moved, correct 'folder' in {path}"
-        )
-    if known["nodes"] != nodes:
-        raise InputError(
-            f"{folder}: its edges were served before with other ids or features, and are not "
-            f"released twice; restore those ids and features"
-        )
+def known_snapshots(folder: Path) -> list[Snapshot]:
+    """List the snapshots in a folder, sorted by where their tables are."""
+    found = [
+        Snapshot(path.parent, Path(_read(path)["folder"]))
+        for path in folder.glob("*/snapshot.json")
+    ]
+    return sorted(found, key=lambda snapshot: str(snapshot.source))
 
 
 def _read(path: Path) -> dict[str, Any]:

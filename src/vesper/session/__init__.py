@@ -2,7 +2,8 @@
 
 config, data_parties      settings and the data parties of a run, from files and options
 contract, run_spec        what both parties approve, and what follows from it
-doors                     the door of a run, within what is left of the budget
+run_reservation           what a run reserves of a budget before it contacts its peer
+doors                     the door of a run, with noise planned for what was reserved
 data_side, label_side     a whole session of either party
 loop                      stages, epochs and batches of both sides
 peer, peer_group          the other party, or several, as this side sees it

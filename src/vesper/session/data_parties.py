@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from vesper.errors import InputError
 from vesper.method.settings import Config, Settings
+from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH, graph_name
 from vesper.session.config import explain_first_error, keys_of, load_config_and_parties
 from vesper.session.party_names import party_name
 
@@ -40,6 +41,8 @@ class SimulatedParty(DataPartySettings):
     """Its nodes and edges, inside the folder of the simulation; None: named like the party."""
     ledger: Path | None = None
     """Its ledger, used by no other party, relative to the file; None: a new one for the run."""
+    graph: Annotated[str, AfterValidator(graph_name)] = SIMULATED_GRAPH
+    """Name of its graph in the ledger."""
 
     @property
     def subfolder(self) -> Path:
@@ -47,8 +50,18 @@ class SimulatedParty(DataPartySettings):
         return self.folder or Path(self.name)
 
 
-ONLY_DATA_PARTY = SimulatedParty(name="data")
-"""The data party of a run without `[[data_party]]` tables."""
+class OnlyDataParty(SimulatedParty):
+    """The data party of a run without `[[data_party]]` tables."""
+
+
+ONLY_DATA_PARTY = OnlyDataParty(name="data")
+"""The same with the default name of its graph."""
+
+
+def is_only_party(party: SimulatedParty) -> bool:
+    """Whether it is the data party of a run without `[[data_party]]` tables."""
+    return isinstance(party, OnlyDataParty)
+
 
 P = TypeVar("P", bound=DataPartySettings)
 

@@ -3,6 +3,7 @@
 | event | other fields of the line |
 | --- | --- |
 | started | `side` (data, label or both), `config`, `resumed`, `ledger` where this side has one |
+| charging | `run`: name of a simulation in ledgers |
 | agreed | `privacy` as in result.json, `stages`, `epochs`, `steps`, `metric` |
 | doing | `task`, `done`, `total`, `note`: at most once per second and task |
 | epoch | `stage`, `epoch`, `is_best`, and at the label party `loss` and `validation` |
@@ -180,6 +181,8 @@ class JournalSummary:
     """`data`, `label`, or `both` for a simulation."""
     config: Config
     ledger: Path | None
+    run: str
+    """Name of a simulation in ledgers; empty: it is that of the session."""
     started_at: float
     """Time of the first line of the run, also if it was resumed since."""
     last_line_at: float
@@ -238,6 +241,7 @@ def _read(
         side=start["side"],
         config=Config.model_validate(start["config"]),
         ledger=None if start["ledger"] is None else Path(start["ledger"]),
+        run=str(whole.get("charging", {}).get("run", "")),
         started_at=lines[0]["at"],
         last_line_at=lines[-1]["at"],
         planned=whole.get("agreed"),

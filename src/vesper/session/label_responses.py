@@ -4,6 +4,7 @@ They are charged to the label party's ledger before anything is sent, and never 
 becomes of this run, other runs use the same responses at no cost.
 """
 
+import hashlib
 import tempfile
 import time
 from contextlib import closing
@@ -12,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from vesper.graph.labels import LabelHoldings
-from vesper.mechanism.label_door import LabelDoor, NameCheck, StaleCheck, ignore_stale
+from vesper.mechanism.first_labels import counted
+from vesper.mechanism.label_door import LabelDoor, StaleCheck, ignore_stale
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.objective_factory import LabelResponses
@@ -32,16 +34,14 @@ def make_label_responses(
     *,
     ledger: Ledger,
     noise: NoiseSource,
-    named: NameCheck = lambda name: None,
     stale: StaleCheck = ignore_stale,
 ) -> LabelResponses | None:
     """Make the responses; None if labels are not protected.
 
-    `named` is called with the name of the table before anything is charged, and may refuse. `stale`
-    is called with the number of labels that have changed since their first response.
+    `stale` is called with the number of labels that have changed since their first response.
 
     Raises:
-        InputError: these labels cannot be used, or have another budget.
+        InputError: these labels cannot be used, or have another epsilon or kind of noise.
         BudgetError: earlier responses were drawn for other classes.
     """
     epsilon = config.privacy.label_epsilon
@@ -56,13 +56,26 @@ def make_label_responses(
         epsilon=epsilon,
         ledger=ledger,
         noise=noise,
-        check_name=named,
         check_stale=stale,
     )
     seen = door.responses()
     num_train = len(labels.rows("train"))
     refuse_equal_labels(config, labels, "val", seen=seen[num_train:])
     return LabelResponses(seen, epsilon)
+
+
+def label_table_fingerprint(labels: LabelHoldings, *, key: bytes) -> str:
+    """Digest what a run may reveal of a table: ids, splits and class names, but no label.
+
+    Without the key, nobody can check a guess of the ids against it.
+    """
+    digest = hashlib.blake2b(key=key, digest_size=16, person=b"label table")
+    for texts in (labels.classes, labels.ids.values.to_pylist()):
+        digest.update(len(texts).to_bytes(8, "little"))
+        for text in map(str, texts):
+            digest.update(counted(text))
+    digest.update(labels.splits.tobytes())
+    return digest.hexdigest()
 
 
 def charge_label_responses(

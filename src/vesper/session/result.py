@@ -3,6 +3,7 @@
 import json
 import math
 import resource
+import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ class PartyFacts:
     left: bool = False
     """Whether the run continued without it."""
     spent_epsilon: float | None = None
-    """Spent by this run and earlier ones on its graph; None where this side does not know it."""
+    """Spent by this run; None where this side does not know it."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,8 @@ class Result(StoredResult):
     bytes_to_label_party: int
     bytes_to_data_party: int
     privacy: PrivacyFacts
+    run: str
+    """Name of the run in ledgers."""
     snapshots: tuple[SnapshotResult, ...] = ()
     """Results on graphs that came after training, each with its own budget."""
     parties: tuple[PartyFacts, ...] = ()
@@ -180,9 +183,9 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def simulated_run_name(config: Config) -> str:
-    """Return the name that a simulation with these settings has in the ledger."""
-    return f"simulated {config.contract[:12]}"
+def new_run_name(what: str) -> str:
+    """Make the name that a run without a session has in the ledger; it is never used again."""
+    return f"{what} {secrets.token_hex(8)}"
 
 
 def refuse_used_folder(out: Path) -> None:

@@ -18,9 +18,11 @@ from vesper.graph.summary import refuse_unknown_labels
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
+from vesper.privacy.ledger.reservation import open_runs, return_unused
+from vesper.privacy.ledger.run_balance import balance_of_run
 from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
-from vesper.session.data_parties import ONLY_DATA_PARTY, SimulatedParty, config_for
+from vesper.session.data_parties import ONLY_DATA_PARTY, SimulatedParty, config_for, is_only_party
 from vesper.session.doors import open_door
 from vesper.session.journal import open_journal
 from vesper.session.label_responses import simulate_label_responses
@@ -28,10 +30,10 @@ from vesper.session.observer import ProgressObserver
 from vesper.session.result import (
     PartyFacts,
     Result,
+    new_run_name,
     peak_memory,
     privacy_facts_of,
     refuse_used_folder,
-    simulated_run_name,
     write_run,
 )
 from vesper.session.run_spec import (
@@ -72,7 +74,9 @@ class PreparedParty:
             self.settings.name,
             own=self.settings.own,
             privacy=privacy,
-            spent_epsilon=door.account.spent_epsilon() if isinstance(door, ChargedDoor) else None,
+            spent_epsilon=balance_of_run(door.account.ledger, door.run).spent_epsilon
+            if isinstance(door, ChargedDoor)
+            else None,
         )
 
 
@@ -110,7 +114,11 @@ def prepare_parties(
 
 @contextmanager
 def open_doors(
-    opened: Sequence[PreparedParty], out: Path, *, run: str, ledger: Path | None
+    opened: Sequence[PreparedParty],
+    out: Path,
+    *,
+    run: str,
+    ledger: Path | None,
 ) -> Iterator[tuple[list[InProcessDataParty], list[SnapshotOpener]]]:
     """Open a ledger and a door for each party, and an opener for snapshots on the same ledger.
 
@@ -130,21 +138,37 @@ def open_doors(
             path = ledger or each.settings.ledger or out / ledger_file_name(each.settings)
             book = stack.enter_context(closing(Ledger(path, clock=time.time)))
             noise = NoiseSource.for_simulation(each.seed)
-            door, run_spec = open_door(each.run_spec, each.data.graph, book, noise, run=run)
+            stack.callback(_return_all, book, run)
+            door, run_spec = open_door(
+                each.run_spec, each.data.graph, book, noise, name=each.settings.graph, run=run
+            )
             data_party = InProcessDataParty(run_spec, each.data, door, each.settings.name)
             data_parties.append(data_party)
             subfolder = each.settings.subfolder
             snapshot_openers.append(
                 SnapshotOpener(
-                    data_party, each.config, book, each.folder / subfolder, subfolder, each.seed
+                    data_party,
+                    each.config,
+                    book,
+                    each.folder / subfolder,
+                    subfolder,
+                    each.seed,
+                    each.settings.graph,
                 )
             )
         yield data_parties, snapshot_openers
 
 
+def _return_all(ledger: Ledger, run: str) -> None:
+    """Return what a run and its snapshots have left; a simulation does not resume."""
+    for name in open_runs(ledger):
+        if name == run or name.startswith(f"{run} "):
+            return_unused(ledger, run=name)
+
+
 def ledger_file_name(party: SimulatedParty) -> str:
     """Name of the file of a party's ledger in a run folder."""
-    return "ledger.sqlite" if party is ONLY_DATA_PARTY else f"ledger-{party.name}.sqlite"
+    return "ledger.sqlite" if is_only_party(party) else f"ledger-{party.name}.sqlite"
 
 
 def _refuse_shared_ledgers(parties: Sequence[SimulatedParty]) -> None:
@@ -193,6 +217,7 @@ def simulate(
             "--ledger: expected one data party without its own ledger; name the ledger in the "
             "table of each [[data_party]] instead"
         )
+    run = new_run_name("simulation")
     labels = open_labels(folder / "label", decimals=config.run.task != "classification")
     opened = prepare_parties(parties, folder, config, labels, progress=progress)
     refuse_equal_labels(config, labels, "test")
@@ -205,15 +230,17 @@ def simulate(
                 ledger=ledger,
                 observer=ProgressObserver(progress),
             ) as journal,
-            open_doors(opened, new, run=simulated_run_name(config), ledger=ledger) as (
+            open_doors(opened, new, run=run, ledger=ledger) as (
                 data_parties,
                 snapshot_openers,
             ),
         ):
+            journal.write("charging", run=run)
             opened_snapshots = open_snapshots(
                 snapshots,
                 snapshot_openers,
                 config,
+                run=run,
                 classes=labels.classes,
                 progress=progress,
             )
@@ -248,8 +275,9 @@ def simulate(
             bytes_to_label_party=trained.bytes_to_label_party,
             bytes_to_data_party=trained.bytes_to_data_party,
             privacy=facts[[each.run_spec.noise_plan for each in opened].index(weakest)].privacy,
+            run=run,
             snapshots=snapshot_results,
-            parties=tuple(facts) if parties != (ONLY_DATA_PARTY,) else (),
+            parties=tuple(facts) if not is_only_party(parties[0]) else (),
         )
         modules = {
             data_model_name(each.settings): side.module
@@ -261,4 +289,4 @@ def simulate(
 
 def data_model_name(party: SimulatedParty) -> str:
     """Name of the file of a party's model in a run folder, without its suffix."""
-    return "data_party" if party is ONLY_DATA_PARTY else f"data_party-{party.name}"
+    return "data_party" if is_only_party(party) else f"data_party-{party.name}"

@@ -6,11 +6,11 @@ A later window is a folder like that of training: one folder per data party, and
 parties on a network, `serving` does the same with `--answer --snapshot`.
 
 Nothing is fitted on a snapshot: weights, scales and centres are those of training. What it releases
-is charged to its own account, under its own fingerprint.
+is charged to an account of its own, under a name that is made up for it.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from vesper.deployment.saved_run import with_hops
 from vesper.errors import InputError
 from vesper.graph.features import feature_columns
-from vesper.graph.graph import Graph
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.graph.summary import refuse_unknown_labels
 from vesper.mechanism.door import ChargedDoor, Door
-from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.evaluation import Calibration
@@ -33,7 +31,8 @@ from vesper.model.objective import Label
 from vesper.model.objective_factory import LabelResponses, task_of
 from vesper.party.inference import InferenceParty, trained_arrays
 from vesper.party.representation import Representation
-from vesper.privacy.ledger.store import Ledger, key_of
+from vesper.privacy.ledger.run_balance import balance_of_run
+from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
 from vesper.protocol.messages import IdTexts, Roster
 from vesper.serving.served_graph import refuse_other_columns, without_probe
@@ -41,7 +40,7 @@ from vesper.session.doors import open_door
 from vesper.session.label_side import label_objective, make_roster
 from vesper.session.loop import evaluation_blocks
 from vesper.session.metrics import evaluate_predictions, metric_targets
-from vesper.session.result import SnapshotCost, SnapshotResult, simulated_run_name
+from vesper.session.result import SnapshotCost, SnapshotResult
 from vesper.session.run_spec import RunSpec, make_run_spec
 from vesper.simulation.in_process import InProcessDataParty, TrainedSession
 
@@ -91,10 +90,8 @@ class SnapshotParty:
         epsilon = spent = noise_plan.certified_epsilon
         releases = 0
         if isinstance(self.door, ChargedDoor):
-            account = self.door.account
-            assert account.budget is not None
-            epsilon, spent = account.budget.epsilon, account.spent_epsilon()
-            releases = account.charges_of(self.run)
+            balance = balance_of_run(self.door.account.ledger, self.run)
+            spent, releases = balance.spent_epsilon, len(balance.charges)
         return SnapshotCost(
             name=self.name,
             run=self.run,
@@ -109,7 +106,7 @@ class SnapshotParty:
 
 @dataclass(frozen=True, eq=False)
 class SnapshotOpener:
-    """Opens later graphs of one data party; graphs that are released must all be different.
+    """Opens later graphs of one data party.
 
     Args:
         data_party: the party in training, with the hops that are released.
@@ -118,6 +115,7 @@ class SnapshotOpener:
         folder: of the graph of training.
         subfolder: path of the party's folder within the folder of a window.
         seed: of the noise of training.
+        graph_name: name of the graph of training; later ones are numbered.
     """
 
     data_party: InProcessDataParty
@@ -126,8 +124,7 @@ class SnapshotOpener:
     folder: Path
     subfolder: Path
     seed: int
-    _known: dict[str, Path] = field(default_factory=dict, init=False)
-    """Folders by the fingerprints of their graphs, as far as opened."""
+    graph_name: str
 
     def open(
         self,
@@ -135,7 +132,7 @@ class SnapshotOpener:
         labels: LabelHoldings,
         *,
         run: str,
-        stream: int,
+        number: int,
         progress: Progress = no_progress,
     ) -> SnapshotParty:
         """Open a folder before training, so that an unusable one is refused early.
@@ -144,11 +141,11 @@ class SnapshotOpener:
             folder: holds nodes and edges.
             labels: to measure predictions against.
             run: the name of its charges in the ledger.
-            stream: added to the seed for its noise.
+            number: of the later graph, from 1; decides on its noise and the name of its account.
             progress: receives progress reports.
 
         Raises:
-            InputError: the folder cannot be used, or its edges are those of another one.
+            InputError: the folder cannot be used.
             BudgetError: its releases do not fit what is left of its budget.
         """
         refuse_other_columns(feature_columns(self.folder), folder)
@@ -158,23 +155,17 @@ class SnapshotOpener:
         noise_plan = trained.noise_plan
         settings = without_probe(with_hops(self.config, hops=noise_plan.hops))
         sizes = replace(trained.sizes, num_nodes=data.graph.num_nodes)
-        if noise_plan.plan == "certified":
-            self._refuse_known(folder, data.graph)
         planned = make_run_spec(settings, sizes, num_val=0, num_test=0)
-        noise = NoiseSource.for_simulation(self.seed + stream)
-        door, fitting = open_door(planned, data.graph, self.ledger, noise, run=run)
+        noise = NoiseSource.for_simulation(self.seed + number * SNAPSHOT_SEED_OFFSET)
+        door, fitting = open_door(
+            planned,
+            data.graph,
+            self.ledger,
+            noise,
+            name=f"{self.graph_name}.{number}",
+            run=run,
+        )
         return SnapshotParty(self.data_party.name, run, data, door, fitting)
-
-    def _refuse_known(self, folder: Path, graph: Graph) -> None:
-        key = key_of(self.ledger)
-        self._known.setdefault(fingerprint(self.data_party.data.graph, key=key), self.folder)
-        name = fingerprint(graph, key=key)
-        if name in self._known:
-            raise InputError(
-                f"{folder}: its edges are exactly those of {self._known[name]}, and a graph is not "
-                f"released twice; use a window in which the graph of every data party is new"
-            )
-        self._known[name] = folder
 
 
 SNAPSHOT_SEED_OFFSET = 1 << 64
@@ -230,6 +221,7 @@ def open_snapshots(
     snapshot_openers: Sequence[SnapshotOpener],
     config: Config,
     *,
+    run: str,
     classes: Sequence[Label],
     progress: Progress = no_progress,
 ) -> list[SimulatedSnapshot]:
@@ -239,11 +231,12 @@ def open_snapshots(
         folders: each like that of training; nodes with split `test` are predicted.
         snapshot_openers: one per data party.
         config: settings of the run.
+        run: name of the run in ledgers.
         classes: of training.
         progress: receives progress reports.
 
     Raises:
-        InputError: a folder cannot be used, or its edges are those of another one.
+        InputError: a folder cannot be used.
         BudgetError: its releases do not fit what is left of its budget.
     """
     opened = []
@@ -254,8 +247,8 @@ def open_snapshots(
             each.open(
                 folder / each.subfolder,
                 labels,
-                run=f"{simulated_run_name(config)} snapshot {number}",
-                stream=number * SNAPSHOT_SEED_OFFSET,
+                run=f"{run} snapshot {number}",
+                number=number,
                 progress=progress,
             )
             for each in snapshot_openers

@@ -60,22 +60,21 @@ def degrees_as_paper(config: Config, folder: Path, out: Path) -> Measurement:
 def _degrees(config: Config, folder: Path, out: Path, *, as_paper: bool) -> Measurement:
     from vesper.graph.holdings import open_data
     from vesper.mechanism.degree_histogram import cost_of, release_histogram
-    from vesper.mechanism.fingerprint import fingerprint
+    from vesper.mechanism.door import open_graph_account
     from vesper.mechanism.noise import NoiseSource
-    from vesper.privacy.ledger.account import open_account
-    from vesper.privacy.ledger.store import Ledger, key_of
+    from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH
+    from vesper.privacy.ledger.store import Ledger
 
     event = cost_of(config.privacy.epsilon, as_paper=as_paper)
     graph = open_data(folder / "data").graph
     out.mkdir()
     with closing(Ledger(out / "ledger.sqlite", clock=time.time)) as ledger:
-        name = fingerprint(graph, key=key_of(ledger))
-        account = open_account(ledger, name, num_nodes=graph.num_nodes)
+        account = open_graph_account(graph, SIMULATED_GRAPH, ledger=ledger, simulated=True)
         histogram = release_histogram(
             graph,
             event=event,
             receipt=account.charge(event, None, run="study"),
-            fingerprint=name,
+            account=account.graph,
             noise=NoiseSource.for_simulation(config.run.seed),
             as_paper=as_paper,
         )

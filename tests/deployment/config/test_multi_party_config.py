@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PLATFORM = '[[data_party]]\nname = "platform"\nconnect = "127.0.0.1:7101"\n'
 TELECOM = '[[data_party]]\nname = "telecom"\nlisten = "127.0.0.1:7102"\n'
-OWN = '[[data_party]]\nname = "transfers"\nown = true\nfolder = "own"\nledger = "own.sqlite"\n'
+OWN = '[[data_party]]\nname = "transfers"\nown = true\nfolder = "own"\ngraph = "transfers-2026"\n'
 
 
 def label_file(institutions: "Institutions", tables: str) -> Path:
@@ -32,6 +32,7 @@ def label_file(institutions: "Institutions", tables: str) -> Path:
 
 def test_each_pair_is_as_if_the_two_were_alone(institutions: "Institutions") -> None:
     tables = f'{PLATFORM}epsilon = 2.0\n{TELECOM}when_lost = "go-on"\npatience = 3.0\n{OWN}'
+    tables += 'ledger = "own.sqlite"\n'
     path = label_file(institutions, tables)
     table = load_multi_party_config(path)
     first, second, third = table.peer_configs
@@ -50,7 +51,21 @@ def test_each_pair_is_as_if_the_two_were_alone(institutions: "Institutions") -> 
     own = table.graph.party
     assert (own.role, own.name, own.peer, own.state) == ("data", "transfers", "bank", state / "own")
     assert (own.folder, own.ledger) == (path.parent / "own", path.parent / "own.sqlite")
+    assert own.graph == "transfers-2026"
     assert len(table.all_configs) == 4
+
+
+def test_the_own_graph_is_charged_to_the_ledger_of_the_party(
+    institutions: "Institutions", state_home: Path
+) -> None:
+    path = label_file(institutions, PLATFORM + OWN)
+    table = load_multi_party_config(path)
+    assert table.graph is not None
+    assert table.graph.party.ledger == state_home / "vesper" / "ledger.sqlite"
+    path.write_text(path.read_text().replace("#ledger =", "ledger ="))
+    table = load_multi_party_config(path)
+    assert table.graph is not None
+    assert table.graph.party.ledger == path.parent / "ledger.sqlite" == table.own.party.ledger
 
 
 def test_a_file_with_one_peer_is_one_pair(institutions: "Institutions") -> None:
@@ -66,9 +81,12 @@ def test_a_file_with_one_peer_is_one_pair(institutions: "Institutions") -> None:
     [
         ('[[data_party]]\nname = "platform"\n', "exactly one of listen and connect"),
         (PLATFORM + 'listen = "127.0.0.1:1"\n', "exactly one of listen and connect"),
-        (PLATFORM + 'folder = "x"\n', "no folder or ledger"),
-        (OWN + 'connect = "127.0.0.1:1"\n', "folder and ledger, and no address"),
-        (OWN.replace('ledger = "own.sqlite"\n', ""), "folder and ledger, and no address"),
+        (PLATFORM + 'folder = "x"\n', "no folder, graph or ledger"),
+        (PLATFORM + 'graph = "x"\n', "no folder, graph or ledger"),
+        (PLATFORM + 'ledger = "x"\n', "no folder, graph or ledger"),
+        (OWN + 'connect = "127.0.0.1:1"\n', "folder and graph, its name, and no address"),
+        (OWN.replace('graph = "transfers-2026"\n', ""), "folder and graph, its name"),
+        (OWN.replace("transfers-2026", "trans fers"), "at most 64 letters, digits"),
         (OWN + 'when_lost = "go-on"\n', "'wait' or 'stop' as when_lost"),
         (PLATFORM + 'when_lost = "go_on"\n', "2: setting 'when_lost'|1: setting 'when_lost'"),
         (PLATFORM + PLATFORM, "platform more than once"),

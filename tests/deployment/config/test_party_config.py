@@ -20,11 +20,26 @@ def load(folder: Path, text: str) -> PartyConfig:
 def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    config = load(tmp_path, DATA.replace('"tls/platform.key"', '"/secret/platform.key"'))
+    text = DATA.replace('"tls/platform.key"', '"/secret/platform.key"')
+    text = text.replace("#ledger = ", 'ledger = "books/ledger.sqlite"\n#')
+    config = load(tmp_path, text.replace("#witness =", 'witness = "share/witness"'))
     assert config.party.folder == tmp_path / "data"
-    assert config.party.ledger == tmp_path / "data" / "ledger.sqlite"
+    assert config.party.ledger == tmp_path / "books" / "ledger.sqlite"
+    assert config.party.witness == tmp_path / "share" / "witness"
     assert config.tls.authority == tmp_path / "tls" / "authority.pem"
     assert config.tls.key == Path("/secret/platform.key")
+
+
+def test_the_ledger_is_the_users_unless_the_file_names_one(
+    tmp_path: Path, state_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Path("vesper") / "ledger.sqlite"
+    assert load(tmp_path, DATA).party.ledger == state_home / own
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert load(tmp_path, DATA).party.ledger == tmp_path / "home" / ".local" / "state" / own
+    text = DATA.replace("#ledger = ", 'ledger = "~/ledger.sqlite"\n#')
+    assert load(tmp_path, text).party.ledger == tmp_path / "home" / "ledger.sqlite"
 
 
 def test_what_is_shared_starts_from_the_defaults_of_the_method(tmp_path: Path) -> None:
@@ -61,7 +76,7 @@ def test_invalid_addresses(tmp_path: Path, text: str) -> None:
         ("epsilon = 4.0", "epsilom = 4.0", "did you mean 'privacy.epsilon'"),
         ("epsilon = 4.0", "epsilon = -4.0", "setting 'privacy.epsilon': Input should be greater"),
         ('role = "data"', 'role = "both"', "setting 'party.role': Input should be 'data' or"),
-        ("ledger =", "#ledger =", "expected ledger, the file to charge releases to"),
+        ("#graph =", 'graph = "a b"\n#', "setting 'party.graph': .*letters, digits, dots"),
         ('peer = "bank"', 'peer = "platform"', "expected two names, got 'platform'"),
         ('peer = "bank"', 'peer = "Bank of X"', "expected one word"),
         ('peer = "bank"', "", "setting 'party.peer' is missing"),

@@ -44,6 +44,16 @@ def test_every_setting_is_there_and_explained(table: str) -> None:
     assert "None" not in text
 
 
+def test_the_name_of_the_graph_and_the_ledger_can_be_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "data.toml"
+    write_template(path, "data", graph="payments", ledger=Path("books/ledger.sqlite"))
+    party = load_party_config(path).party
+    assert (party.graph, party.ledger) == ("payments", tmp_path / "books" / "ledger.sqlite")
+    text = template_text("data", "f.toml")
+    assert '#graph = "payments-2026-11"' in text
+    assert '#ledger = "ledger.sqlite"' in text
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "party.toml"
     path.write_text("precious")

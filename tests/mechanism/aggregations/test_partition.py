@@ -19,7 +19,7 @@ from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
 from vesper.mechanism.aggregations.partition import cuts_of, partitioned_rows
 from vesper.mechanism.aggregations.row_noise import RowNoise
-from vesper.mechanism.door import ChargedDoor, ClaimedDoor, Door
+from vesper.mechanism.door import ChargedDoor, ClaimedDoor, Door, open_graph_account
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.release import PROVED_AGGREGATIONS
 from vesper.privacy.accounting.budget import Budget
@@ -56,9 +56,10 @@ def charged(tmp_path: Path, name: str, graph: Graph, relation: Any) -> ChargedDo
     ledger = Ledger(tmp_path / f"{name}.sqlite", clock=lambda: 0.0)
     budget = Budget(epsilon=50.0, delta=1e-6)
     noise = NoiseSource.for_simulation(3)
-    return ChargedDoor(
-        graph, ledger=ledger, budget=budget, noise=noise, run="test", relation=relation
+    account = open_graph_account(
+        graph, name, ledger=ledger, budget=budget, relation=relation, simulated=True
     )
+    return ChargedDoor(graph, account=account, noise=noise, run="test")
 
 
 def three_releases(door: Door) -> NDArray[np.float32]:
@@ -198,13 +199,14 @@ def test_local_workers_return_nothing_and_write_finished_rows_only(
 def test_an_engine_sums_nothing_that_was_not_charged(tmp_path: Path) -> None:
     engine = InProcessEngine(2)
     ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
-    door = ChargedDoor(
+    account = open_graph_account(
         some_graph(),
+        "payments",
         ledger=ledger,
         budget=Budget(epsilon=0.5, delta=1e-6),
-        noise=NoiseSource.from_os(),
-        run="test",
+        simulated=False,
     )
+    door = ChargedDoor(some_graph(), account=account, noise=NoiseSource.from_os(), run="test")
     with using(engine):
         with pytest.raises(BudgetError):
             door.release(some_messages(), noise_std=1.0)

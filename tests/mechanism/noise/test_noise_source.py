@@ -170,6 +170,23 @@ def test_laplace_draws_fit_the_law_and_not_one_three_percent_off(epsilon: float)
     assert p_value(1.03 * epsilon) < 1e-6
 
 
+def test_a_key_of_a_release_repeats_its_noise_and_is_private() -> None:
+    key = bytes(range(32))
+    one, same = (NoiseSource.for_release(key) for _ in range(2))
+    other = NoiseSource.for_release(bytes(32))
+    assert one.is_private
+    assert one.key_for("responses") is None
+    first, second = one.words(5).tolist(), one.words(5).tolist()
+    assert [same.words(5).tolist(), same.words(5).tolist()] == [first, second]
+    assert len({*first, *second, *other.words(5).tolist()}) == 15
+
+
+@pytest.mark.parametrize("length", [0, 16, 31, 33])
+def test_a_key_of_another_length_is_refused(length: int) -> None:
+    with pytest.raises(ValueError, match=f"expected a key of 32 bytes, got {length}"):
+        NoiseSource.for_release(bytes(length))
+
+
 def test_a_fork_does_not_repeat_noise() -> None:
     source = NoiseSource.from_os()
     child = os.fork()

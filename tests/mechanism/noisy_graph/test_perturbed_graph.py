@@ -51,7 +51,7 @@ def test_a_receipt_of_another_event_is_refused(tmp_path: Path) -> None:
     receipt = account.charge(EdgeRand(epsilon=1.0).event, None, run="r")
     noise = NoiseSource.for_simulation(0)
     with pytest.raises(BudgetError):
-        release_graph(graph, EdgeRand(epsilon=3.0), receipt=receipt, fingerprint="g", noise=noise)
-    release_graph(graph, EdgeRand(epsilon=1.0), receipt=receipt, fingerprint="g", noise=noise)
+        release_graph(graph, EdgeRand(epsilon=3.0), receipt=receipt, account="g", noise=noise)
+    release_graph(graph, EdgeRand(epsilon=1.0), receipt=receipt, account="g", noise=noise)
     with pytest.raises(BudgetError):
-        release_graph(graph, EdgeRand(epsilon=1.0), receipt=receipt, fingerprint="g", noise=noise)
+        release_graph(graph, EdgeRand(epsilon=1.0), receipt=receipt, account="g", noise=noise)

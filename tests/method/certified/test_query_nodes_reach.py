@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vesper.graph.holdings import open_data
-from vesper.mechanism.door import ChargedDoor
+from vesper.mechanism.door import ChargedDoor, open_graph_account
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.method.base import PublicSizes
 from vesper.method.certified.query_nodes import (
@@ -69,13 +69,14 @@ def representation_with_door(
     data = open_data(folder / "data")
     config = load_config(None, {"epsilon": 4.0, "width": 4})
     sizes = PublicSizes(num_nodes=NODES, num_train=TRAIN, num_features=1, num_classes=2)
-    door = ChargedDoor(
+    account = open_graph_account(
         data.graph,
+        "g",
         ledger=Ledger(root / "ledger.sqlite", clock=lambda: 0.0),
         budget=Budget(epsilon=4.0, delta=1e-5),
-        noise=NoiseSource.for_simulation(0),
-        run="r",
+        simulated=True,
     )
+    door = ChargedDoor(data.graph, account=account, noise=NoiseSource.for_simulation(0), run="r")
     method = find_method("certified")
     made = method.make_representation(
         config,

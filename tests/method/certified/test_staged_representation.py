@@ -8,7 +8,7 @@ import torch
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.door import ChargedDoor, Door
+from vesper.mechanism.door import ChargedDoor, Door, open_graph_account
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.method.base import PublicSizes
 from vesper.method.certified.method import CertifiedMethod
@@ -24,15 +24,20 @@ CONFIG = load_config(None, {"epsilon": 2.0, "delta": 1e-6, "hops": 2, "width": 8
 NODES = np.arange(12)
 
 
+def charged(ledger: Path) -> ChargedDoor:
+    account = open_graph_account(
+        RING,
+        "ring",
+        ledger=Ledger(ledger, clock=lambda: 0.0),
+        budget=Budget(epsilon=2.0, delta=1e-6),
+        simulated=True,
+    )
+    return ChargedDoor(RING, account=account, noise=NoiseSource.for_simulation(0), run="test")
+
+
 @pytest.fixture
 def door(tmp_path: Path) -> ChargedDoor:
-    return ChargedDoor(
-        RING,
-        ledger=Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0),
-        budget=Budget(epsilon=2.0, delta=1e-6),
-        noise=NoiseSource.for_simulation(0),
-        run="test",
-    )
+    return charged(tmp_path / "ledger.sqlite")
 
 
 def untrained(door: Door) -> Representation:
@@ -102,13 +107,7 @@ def test_messages_of_training_nodes_contain_their_labels(door: ChargedDoor, tmp_
     """With equal noise, other labels change the embeddings of neighbours of training nodes."""
     embeddings_by_shift = []
     for shift in (0, 1):
-        other = ChargedDoor(
-            RING,
-            ledger=Ledger(tmp_path / f"{shift}.sqlite", clock=lambda: 0.0),
-            budget=Budget(epsilon=2.0, delta=1e-6),
-            noise=NoiseSource.for_simulation(0),
-            run="test",
-        )
+        other = charged(tmp_path / f"{shift}.sqlite")
         representation = untrained(other)
         label_posteriors = np.eye(3, dtype=np.float32)[(np.arange(6) + shift) % 3]
         representation.set_labels(np.arange(6), label_posteriors)

@@ -11,7 +11,8 @@ from vesper.errors import BudgetError, InputError
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.participation import noise_std_for
 from vesper.privacy.events import ClippedRelease, GaussianRelease, PureRelease
-from vesper.privacy.ledger.account import Account, accounts, open_account
+from vesper.privacy.ledger.account import Account, open_account
+from vesper.privacy.ledger.account_reader import accounts
 from vesper.privacy.relation import EdgeRelation, NodeRelation
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 
 from vesper.errors import InputError, VesperError
 from vesper.privacy.events import GaussianRelease
-from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.account_reader import accounts
 
 if TYPE_CHECKING:
     from tests.privacy.conftest import LedgerFolder

@@ -14,7 +14,8 @@ from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.gaussian import delta_of, epsilon_of, mu_of
 from vesper.privacy.accounting.participation import noise_std_for
 from vesper.privacy.events import ClippedRelease, Event, GaussianRelease, PureRelease
-from vesper.privacy.ledger.balance import Balance, OverdrawnError
+from vesper.privacy.ledger.balance import Balance
+from vesper.privacy.ledger.budget_filter import OverdrawnError
 from vesper.privacy.ledger.reader import Entry
 from vesper.privacy.ledger.receipt import encode
 from vesper.privacy.relation import NodeRelation

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vesper.errors import InputError
-from vesper.privacy.ledger.ledger_file import FORMAT, open_to_read
+from vesper.privacy.ledger.ledger_file import FORMAT, default_ledger, open_to_read
 from vesper.privacy.ledger.store import Ledger
 
 if TYPE_CHECKING:
@@ -50,14 +50,29 @@ def test_other_databases_are_left_unchanged(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_another_format_is_refused_and_named(folder: "LedgerFolder", tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", [FORMAT - 1, FORMAT + 1])
+def test_another_format_is_refused_and_named(folder: "LedgerFolder", other: int) -> None:
     folder.with_entries().close()
     database = folder.raw()
-    database.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    database.execute(f"PRAGMA user_version = {other}")
     database.close()
+    before = folder.path.read_bytes()
     for open_ledger in (folder.open, folder.open_read_only):
-        with pytest.raises(InputError, match=f"found format {FORMAT + 1}"):
+        with pytest.raises(InputError, match=f"found format {other}; .* stays spent"):
             open_ledger()
+    assert folder.path.read_bytes() == before
+
+
+def test_the_default_ledger_is_one_per_user_and_its_folder_is_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert default_ledger() == tmp_path / "state" / "vesper" / "ledger.sqlite"
+    Ledger(default_ledger(), clock=lambda: 0.0).close()
+    assert default_ledger().parent.stat().st_mode & 0o777 == 0o700
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert default_ledger() == tmp_path / "home/.local/state/vesper/ledger.sqlite"
 
 
 @contextmanager

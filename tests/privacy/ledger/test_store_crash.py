@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from vesper.privacy.events import GaussianRelease
-from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.account_reader import accounts
 from vesper.privacy.ledger.store import Ledger
 
 CHILD = """

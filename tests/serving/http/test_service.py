@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from vesper.deployment.saved_run import SavedLabelRun, read_saved_label_run
 from vesper.errors import PeerLostError, RemoteProtocolError
-from vesper.protocol.messages import QueryRefusal
 from vesper.serving.embedding_cache import EmbeddingCache
 from vesper.serving.embedding_client import EmbeddingClient, SnapshotReply
 from vesper.serving.http.server import HttpResponse
@@ -114,16 +113,6 @@ def test_while_the_data_party_is_unreachable_the_cache_is_used(finished: "Finish
     assert (status, content["status"]) == (200, "waiting")
 
 
-def test_a_refusal_states_what_is_left(finished: "FinishedRun") -> None:
-    refusal = QueryRefusal(1, 8.0, 1e-5, 7.5, 0.5, "no more of it")
-    service = service_of(with_client(finished, lambda ids, limit: ("0" * 32, refusal)))
-    status, content = predict(service, "u05")
-    assert status == 403
-    assert content["error"] == "no more of it"
-    assert content["budget"]["left_epsilon"] == 0.5
-    assert content["what_to_do"]
-
-
 def test_mistakes_of_the_peer_are_shown_and_internal_errors_are_not(
     finished: "FinishedRun",
 ) -> None:
@@ -193,6 +182,7 @@ def test_the_interface_is_described_and_the_page_loads_nothing(finished: "Finish
     described = read(service.respond("GET", "/openapi.json", "", b""))[1]
     assert described["openapi"].startswith("3.1")
     assert set(described["paths"]) == {"/predict", "/budget", "/health"}
+    assert "403" not in described["paths"]["/predict"]["post"]["responses"]
     predictions = described["components"]["schemas"]["Predictions"]["properties"]["predictions"]
     probabilities = predictions["items"]["properties"]["probabilities"]
     assert set(probabilities["properties"]) == {"0", "1"}

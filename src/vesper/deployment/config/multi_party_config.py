@@ -2,7 +2,7 @@
 
     [[data_party]]            [[data_party]]            [[data_party]]
     name = "platform"         name = "telecom"          name = "bank-transfers"
-    connect = "host:7101"     connect = "host:7102"     own = true, folder, ledger
+    connect = "host:7101"     connect = "host:7102"     own = true, folder, graph
     epsilon = 4.0             when_lost = "go-on"
 
 Each pair is as if the two were alone: a contract, a session and a folder `state/with/<name>`. The
@@ -12,9 +12,9 @@ process, with `state/own`.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from vesper.deployment.config.party_config import (
     TABLES,
@@ -27,6 +27,7 @@ from vesper.deployment.config.party_config import (
 )
 from vesper.errors import InputError
 from vesper.method.settings import Config
+from vesper.privacy.ledger.graph_name import graph_name
 from vesper.session.config import Tables, checked_config, read_tables_with_list
 from vesper.session.data_parties import (
     DATA_PARTY_TABLE,
@@ -54,17 +55,21 @@ class DataPeerSettings(DataPartySettings):
     in [party]."""
     folder: Path | None = None
     """Own graph only: folder of nodes and edges."""
+    graph: Annotated[str, AfterValidator(graph_name)] | None = None
+    """Own graph only: its name, to which its budget belongs."""
     ledger: Path | None = None
-    """Own graph only: ledger to charge its releases to."""
+    """Own graph only: ledger to charge its releases to. None: as in [party]."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> "DataPeerSettings":
         addresses = (self.listen is not None) + (self.connect is not None)
-        files = (self.folder is not None) + (self.ledger is not None)
-        if self.own and (addresses or files < 2):
-            raise ValueError("expected folder and ledger, and no address, with own = true")
-        if not self.own and (files or addresses != 1):
-            raise ValueError("expected exactly one of listen and connect, and no folder or ledger")
+        own_keys = [self.folder, self.graph, self.ledger]
+        if self.own and (addresses or self.folder is None or self.graph is None):
+            raise ValueError("expected folder and graph, its name, and no address with own = true")
+        if not self.own and (own_keys != [None] * 3 or addresses != 1):
+            raise ValueError(
+                "expected exactly one of listen and connect, and no folder, graph or ledger"
+            )
         if self.own and self.when_lost == "go-on":
             raise ValueError("expected 'wait' or 'stop' as when_lost with own = true")
         return self
@@ -192,11 +197,13 @@ def _own_graph_config(
         "name": party.name,
         "peer": tables["party"].get("name"),
         "folder": party.folder,
-        "ledger": party.ledger,
+        "graph": party.graph,
         "state": str(Path(str(settings.get("state", "state"))) / "own"),
         "connect": UNUSED_ADDRESS,
         "when_lost": "stop",
     }
+    if party.ledger is not None:
+        settings["ledger"] = party.ledger
     return _without_address(
         checked_party_config(path, settings, tables, config_for(shared, party)), party
     )

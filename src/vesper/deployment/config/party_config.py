@@ -16,6 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from vesper.engine.choice import EngineName
 from vesper.errors import InputError
 from vesper.method.settings import Config, PrivacySettings, RunSettings, Settings
+from vesper.privacy.ledger.graph_name import graph_name
+from vesper.privacy.ledger.ledger_file import default_ledger
 from vesper.session.config import (
     Tables,
     checked_config,
@@ -66,9 +68,17 @@ class PartySettings(Settings):
     """Folder of nodes and edges (data), or of labels (label)."""
     state: Path
     """Folder for the run: approval, journal, checkpoints, results."""
-    ledger: Path | None = None
+    graph: Annotated[str, AfterValidator(graph_name)] | None = None
+    """Data side: name of the graph, such as "payments-2026-11". Its budget belongs to this name and
+    covers every version of its edges and nodes that is released under it. The peer never sees it.
+    """
+    ledger: Path = Field(default_factory=default_ledger)
     """Ledger to which everything is charged before it leaves: releases of the graph at the data
-    side, label responses at the label side (with label_epsilon only). One for all runs."""
+    side, label responses at the label side (with label_epsilon only). One for all runs of all
+    graphs; by default one per user."""
+    witness: Path | None = None
+    """Second note of the ledger's last entry, on storage that is not restored together with this
+    machine: it reveals a machine that was set back to an older state."""
     listen: AddressSetting | None = None
     """Wait for the peer at this address; exactly one side listens."""
     connect: AddressSetting | None = None
@@ -89,8 +99,6 @@ class PartySettings(Settings):
             raise ValueError(f"expected two names, got '{self.name}' as name and as peer")
         if (self.listen is None) == (self.connect is None):
             raise ValueError("expected exactly one of listen and connect")
-        if self.role == "data" and self.ledger is None:
-            raise ValueError("expected ledger, the file to charge releases to, with role 'data'")
         if self.engine is EngineName.RAY and self.role == "label":
             raise ValueError("expected engine 'ray' with role 'data' only: that side has releases")
         if self.engine is EngineName.LOCAL and self.ray_address is not None:
@@ -166,11 +174,6 @@ def checked_party_config(
         )
     except ValidationError as error:
         raise InputError(explain_first_error(path, error, KEYS)) from None
-    if config.party.ledger is None and shared.privacy.label_epsilon is not None:
-        raise InputError(
-            f"{path}: expected party.ledger, the file to charge responses to labels to, with "
-            f"privacy.label_epsilon; none is set"
-        )
     return _resolve_paths(config, path.absolute().parent)
 
 
@@ -182,7 +185,8 @@ def _resolve_paths(config: PartyConfig, folder: Path) -> PartyConfig:
 
     def resolved(settings: Settings) -> dict[str, Path]:
         values = {name: getattr(settings, name) for name in type(settings).model_fields}
-        return {name: folder / path for name, path in values.items() if isinstance(path, Path)}
+        paths = {name: path for name, path in values.items() if isinstance(path, Path)}
+        return {name: folder / path.expanduser() for name, path in paths.items()}
 
     party = config.party.model_copy(update=resolved(config.party))
     tls = config.tls.model_copy(update=resolved(config.tls))

@@ -6,6 +6,7 @@ out; all others appear as `#name = default`, so that the defaults of the chosen 
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,11 +49,16 @@ MULTI_PARTY_COMMENT = """\
 #   name = "own-graph"        # this party's own graph
 #   own = true
 #   folder = "own"
-#   ledger = "own.sqlite"
+#   graph = "bank-transfers"
 """
 
 UNCOMMENTED_SETTINGS = {"party.patience", "party.when_lost", "privacy.epsilon", "run.method"}
 """Settings that are written out although they have a default."""
+
+NONE_CHOSEN: Mapping[str, str | None] = {}
+
+SHOWN_DEFAULTS = {"party.graph": "payments-2026-11", "party.ledger": "ledger.sqlite"}
+"""What settings without a fixed default look like; they stay commented out."""
 
 TABLES: dict[str, type[Settings]] = {
     "party": PartySettings,
@@ -62,24 +68,39 @@ TABLES: dict[str, type[Settings]] = {
 }
 
 
-def write_template(path: Path, role: RoleName) -> None:
+def write_template(
+    path: Path, role: RoleName, *, graph: str | None = None, ledger: Path | None = None
+) -> None:
     """Write the file.
+
+    Args:
+        path: a new file.
+        role: of the party.
+        graph: name of the data party's graph; None: left to fill in.
+        ledger: its ledger; None: this user's.
 
     Raises:
         InputError: the path already exists, or the folder cannot be written.
     """
-    write_new_file(path, template_text(role, path.name).encode())
+    chosen = {"party.graph": graph, "party.ledger": None if ledger is None else str(ledger)}
+    write_new_file(path, template_text(role, path.name, chosen).encode())
 
 
-def template_text(role: RoleName, file: str) -> str:
-    """Return a file of everything a party can set, with examples where there is no default."""
+def template_text(role: RoleName, file: str, chosen: Mapping[str, str | None] = NONE_CHOSEN) -> str:
+    """Return a file of everything a party can set, with examples where there is no default.
+
+    Settings in `chosen` are written out.
+    """
     lines = [HEADING.format(role=role, file=file)]
-    examples = _examples(role)
+    written = {name: value for name, value in chosen.items() if value is not None}
+    examples = _examples(role) | written
     for table, model in TABLES.items():
         lines += [TABLE_COMMENTS[table], f"[{table}]"]
         for name, field in model.model_fields.items():
-            lines += _lines(name, field, examples.get(f"{table}.{name}"))
-            if f"{table}.{name}" in examples.keys() | UNCOMMENTED_SETTINGS:
+            key = f"{table}.{name}"
+            default = SHOWN_DEFAULTS.get(key, field.default)
+            lines += _lines(name, field, examples.get(key, default))
+            if key in examples.keys() | UNCOMMENTED_SETTINGS:
                 lines[-1] = lines[-1].removeprefix("#")
         lines.append("")
     return "\n".join([*lines, MULTI_PARTY_COMMENT] if role == "label" else lines)
@@ -99,13 +120,12 @@ def _examples(role: RoleName) -> dict[str, str]:
         "tls.authority": "tls/authority.pem",
     }
     if role == "data":
-        return own | {"party.ledger": "data/ledger.sqlite", "party.listen": "0.0.0.0:7101"}
+        return own | {"party.listen": "0.0.0.0:7101"}
     return own | {"party.connect": "platform.example:7101"}
 
 
-def _lines(name: str, field: FieldInfo, example: str | None) -> list[str]:
+def _lines(name: str, field: FieldInfo, value: Any) -> list[str]:
     text = re.sub(r"\bNone\b", "left out", field.description or "")
-    value: Any = field.default if example is None else example
     setting = f"#{name} =" if value is None else f"#{name} = {_toml(value)}"
     return [*(f"# {line}" for line in text.splitlines()), setting]
 

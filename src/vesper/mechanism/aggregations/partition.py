@@ -6,6 +6,7 @@
 Rows are integers and noise is a function of the release and the row (`RowNoise`), so the result is
 the same bit for bit whichever worker computes a block. A call that is repeated because its worker
 died has the same messages and the same bits, and returns the same rows: nothing is drawn twice.
+Blocks are counted as they arrive, since rows that no worker has finished have no noise.
 """
 
 from bisect import bisect_left
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from vesper.engine.array_rows import as_array, rows_for
 from vesper.engine.engine import Call, Engine, current_engine
 from vesper.engine.shared_output import OutputSlice, SharedOutput, write_output
+from vesper.errors import VesperError, first_three
 from vesper.graph.graph import Graph, Neighbors
 from vesper.mechanism.aggregations.aggregation import Aggregation, Nodes, refuse_inexact
 from vesper.mechanism.aggregations.grid import Messages, padded_rows
@@ -80,11 +82,17 @@ def noisy_rows(
 def partitioned_rows(
     engine: Engine, aggregation: Aggregation, graph: Graph, messages: Messages, row_noise: RowNoise
 ) -> NDArray[np.float32]:
-    """Aggregate and finish all rows on the engine's workers: (num_nodes, width)."""
+    """Aggregate and finish all rows on the engine's workers: (num_nodes, width).
+
+    Raises:
+        VesperError: the engine did not return each block exactly once. Rows of a block that never
+            arrived would be zeros or old memory, without noise.
+    """
     refuse_inexact(graph, messages)
     kernel, width = aggregation.row_kernel(graph, messages), messages.shape[1]
     tables = [engine.share(each) for each in (padded_rows(messages), *kernel.sender_tables)]
-    blocks, calls = [], []
+    blocks: list[tuple[range, OutputSlice | None]] = []
+    calls: list[Call] = []
     with SharedOutput((graph.num_nodes, width), np.float32) as output:
         for worker, shard in enumerate(shards_of(engine, graph)):
             for rows in _blocks(shard.rows, ENTRIES_PER_BLOCK // max(1, width)):
@@ -93,7 +101,7 @@ def partitioned_rows(
                 place = output.slice_for(engine, worker, rows.start)
                 own = (each[rows.start : rows.stop] for each in kernel.own)
                 inputs = (width, *tables, *own, *kernel.scalars)
-                blocks.append(rows)
+                blocks.append((rows, place))
                 calls.append(
                     Call(
                         worker,
@@ -101,11 +109,27 @@ def partitioned_rows(
                         (*shard_rows, row_noise, rows, place, kernel.function, *inputs),
                     )
                 )
+        missing = set(range(len(calls)))
         for number, block in engine.results(calls):
-            if block is not None:
-                output.rows[blocks[number].start : blocks[number].stop] = block
+            if number not in missing:
+                raise _wrong_blocks(f"block {number} arrived twice or was never asked for")
+            missing.remove(number)
+            rows, place = blocks[number]
+            if block is not None and block.shape == (len(rows), width):
+                output.rows[rows.start : rows.stop] = block
+            elif block is not None or place is None:
+                raise _wrong_blocks(f"block {number} arrived without its rows")
+        if missing:
+            raise _wrong_blocks(f"{len(missing)} never arrived ({first_three(sorted(missing))})")
     released: NDArray[np.float32] = output.rows
     return released
+
+
+def _wrong_blocks(found: str) -> VesperError:
+    return VesperError(
+        f"engine: expected each block of rows exactly once, but {found}; nothing was released. "
+        f"Restart the engine, then continue with --resume, at no further cost"
+    )
 
 
 def noisy_block(

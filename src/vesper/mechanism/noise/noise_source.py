@@ -4,9 +4,11 @@
     entry k:   word start + k of the stream;   64 bits decide all but about one draw in 2^50
     a tie:     further words from a part of the key's stream reserved for the entry
 
-A source made by `from_os` is private. One made by `for_simulation` takes all its bits from the
-stream of one key, derived from a seed: everyone can repeat it, so nothing that used it is private,
-and results are marked as simulated. A source cannot be saved or restored.
+A source made by `from_os` is private. So is one made by `for_release`, for one release: all its
+bits come from the stream of one secret key, so that a process that died while it drew that release
+is succeeded by one that draws the same (`release_store`). A source made by `for_simulation` has one
+key for all releases, derived from a seed: everyone can repeat it, so nothing that used it is
+private, and results are marked as simulated. A source cannot be saved or restored.
 
 Entry k of a release gets the same noise, whoever draws it and however often. So rows may be split
 between threads, or between workers of an engine, and the work of a worker that died may be
@@ -52,10 +54,10 @@ COUNTS_PER_TIE = 1 << 32
 
 
 class NoiseSource:
-    """Source of fresh bits for releases; use `from_os` or `for_simulation`."""
+    """Source of fresh bits; use `from_os`, `for_release` or `for_simulation`."""
 
-    def __init__(self, public_key: bytes | None) -> None:
-        self._public_key, self._words_given = public_key, 0
+    def __init__(self, key: bytes | None, *, is_private: bool) -> None:
+        self._key, self._is_private, self._words_given = key, is_private, 0
         self._process, self._lock = os.getpid(), Lock()
 
     def __reduce__(self) -> str:
@@ -64,35 +66,43 @@ class NoiseSource:
     @classmethod
     def from_os(cls) -> "NoiseSource":
         """Key every release from the operating system's secure generator."""
-        return cls(None)
+        return cls(None, is_private=True)
+
+    @classmethod
+    def for_release(cls, key: bytes) -> "NoiseSource":
+        """Take all bits of one release, and of no other, from a secret key that was made for it."""
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"expected a key of {KEY_BYTES} bytes, got {len(key)}")
+        return cls(key, is_private=True)
 
     @classmethod
     def for_simulation(cls, seed: int) -> "NoiseSource":
         """Key the source from a seed: repeatable, hence not private."""
-        return cls(hashlib.sha256(f"vesper simulated noise {seed}".encode()).digest())
+        key = hashlib.sha256(f"vesper simulated noise {seed}".encode()).digest()
+        return cls(key, is_private=False)
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody can repeat the noise."""
-        return self._public_key is None
+        """Whether nobody without a secret key can repeat the noise."""
+        return self._is_private
 
     def key_for(self, purpose: str) -> bytes | None:
         """Derive a repeatable key for a simulation; None: the caller must use a secret key."""
-        if self._public_key is None:
+        if self._key is None or self._is_private:
             return None
-        return hashlib.sha256(self._public_key + purpose.encode()).digest()
+        return hashlib.sha256(self._key + purpose.encode()).digest()
 
     def span(self, count: int) -> "NoiseSpan":
-        """Return fresh bits for `count` draws of one release."""
+        """Return bits for `count` draws of one release that this source has not returned before."""
         if os.getpid() != self._process:
             raise InputError(
                 "A noise source was used in a forked process: its noise would be used twice."
             )
-        if self._public_key is None:
+        if self._key is None:
             return NoiseSpan(secrets.token_bytes(KEY_BYTES), start=0, count=count)
         with self._lock:  # two threads must never get the same bits
             start, self._words_given = self._words_given, self._words_given + count
-        return NoiseSpan(self._public_key, start=start, count=count)
+        return NoiseSpan(self._key, start=start, count=count)
 
     def add_gaussian_to(self, values: NDArray[np.int32], *, scale: float) -> None:
         """Add an independent round(scale * N(0, 1)) to every entry, in place."""

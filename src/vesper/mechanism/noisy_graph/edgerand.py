@@ -75,14 +75,6 @@ class EdgeRand:
         num_cells = num_cells_of(num_nodes)
         refuse_many(num_cells, chance=self.non_edge_chance(num_cells))
 
-    def max_edges(self, graph: Graph) -> int:
-        """All true edges, and expected false ones plus 16 deviations: exceeded below 2^-100."""
-        num_cells = num_cells_of(graph.num_nodes)
-        expected = num_cells * self.non_edge_chance(num_cells)
-        return min(
-            num_cells, math.ceil(graph.num_edges + expected + 16 * math.sqrt(expected) + 999)
-        )
-
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
         """Flip cells; thin the result if it would have too many edges."""
         num_cells, edges = num_cells_of(graph.num_nodes), cells_of(graph)

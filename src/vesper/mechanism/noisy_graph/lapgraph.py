@@ -76,10 +76,6 @@ class LapGraph:
         """Refuse graphs that take too many draws, even if the noisy count is small."""
         refuse_many(num_cells_of(num_nodes), chance=0.0)
 
-    def max_edges(self, graph: Graph) -> int:
-        """Most edges that are ever kept."""
-        return min(num_cells_of(graph.num_nodes), MAX_KEPT_EDGES)
-
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
         """Draw the number of edges, then pick the cells."""
         num_cells, edges = num_cells_of(graph.num_nodes), cells_of(graph)

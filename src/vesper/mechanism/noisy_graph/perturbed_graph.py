@@ -29,9 +29,6 @@ class Perturbation(Protocol):
     def refuse_many(self, num_nodes: int) -> None:
         """Refuse graphs that are known to be too large."""
 
-    def max_edges(self, graph: Graph) -> int:
-        """Most edges of the noisy graph, exceeded with probability below 2^-100."""
-
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
         """Draw the noisy graph."""
 
@@ -41,18 +38,13 @@ def release_graph(
     perturbation: Perturbation,
     *,
     receipt: Receipt,
-    fingerprint: str,
+    account: str,
     noise: NoiseSource,
 ) -> Graph:
-    """Release a graph of noisy edges for a receipt of its event."""
+    """Release a graph of noisy edges for a receipt of its event, from the account of that name."""
     everyone = encode(None, graph.num_nodes)
-    receipt.spend(event=perturbation.event, receivers=everyone, graph=fingerprint)
+    receipt.spend(event=perturbation.event, receivers=everyone, graph=account)
     return perturbation.perturb(graph, noise)
-
-
-def graph_bytes(num_edges: int, graph: Graph) -> int:
-    """Bytes of a graph with the nodes of `graph` and `num_edges` edges."""
-    return int(graph.indptr.nbytes + 2 * num_edges * graph.neighbors.dtype.itemsize)
 
 
 def expect_epsilon(epsilon: float) -> None:

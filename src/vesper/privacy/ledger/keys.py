@@ -1,15 +1,14 @@
 """The secret of a ledger, and the keys derived from it.
 
     chain key        = HKDF(secret, "chain")          under which entries are chained
-    fingerprint key  = HKDF(secret, "fingerprint")    under which graphs are named
+    fingerprint key  = HKDF(secret, "fingerprint")    under which versions of graphs are compared
     response key     = HKDF(secret, "response")       from which responses to labels are drawn
     signing key      = HKDF(secret, "signing")        with which statements are signed (Ed25519)
     check            = HKDF(secret, "check")          which the ledger's first entry holds
 
 The secret is next to the ledger (`LEDGER.key`, readable by its owner only), so that a ledger can be
-shown without it. Without the secret nobody can forge an entry or check a guess of the graph. With a
-lost or replaced secret a known graph would get a new name, and thus a fresh budget; such a ledger
-is therefore refused.
+shown without it. Without the secret nobody can forge an entry or check a guess of the graph. A
+ledger whose secret was lost or replaced is refused, because nobody could verify it.
 """
 
 import os
@@ -68,7 +67,7 @@ def read_keys(path: Path) -> Keys:
     except OSError as error:
         raise InputError(
             f"{path}: the key of the ledger cannot be read ({error.strerror}); restore it, "
-            f"because a new key would give every graph a fresh budget"
+            f"because nobody could verify the ledger with a new key"
         ) from None
     if len(secret) != KEY_BYTES:
         raise InputError(f"{path}: expected a key of {KEY_BYTES} bytes, found {len(secret)}")

@@ -8,13 +8,20 @@ from contextlib import closing
 from pathlib import Path
 
 from vesper.errors import InputError
-from vesper.privacy.ledger.reader import LedgerReader
+from vesper.privacy.ledger.reader import UNREADABLE, LedgerReader
 
 APPLICATION = 0x56535052
 """SQLite application id of a ledger."""
 
-FORMAT = 3
-"""Format 2: keyed chain, costs as mu^2. 3: graphs named by ids as text, answered labels."""
+FORMAT = 4
+"""Format 4: accounts by declared names, reservations, and answered labels inside the chain."""
+
+
+def default_ledger() -> Path:
+    """Return the path of this user's ledger: one for all graphs, wherever their tables are."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "vesper" / "ledger.sqlite"
+
 
 _MAGIC = b"SQLite format 3\0"
 
@@ -32,7 +39,7 @@ def open_to_read(path: Path, *, key: Path | None = None) -> LedgerReader:
     refuse_what_is_no_ledger(path)
     try:
         database = _connected(path)
-    except sqlite3.Error:
+    except UNREADABLE:
         # The folder is not writable. There is no -shm file, or SQLite would have used it, so no
         # process has the ledger open; a copy with its -wal file is as good as the ledger itself.
         database = _connected_to_copy(path)
@@ -49,6 +56,8 @@ def make_private(path: Path) -> None:
         InputError: it cannot be created.
     """
     try:
+        if path == default_ledger():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         return
@@ -78,14 +87,15 @@ def refuse_foreign(database: sqlite3.Connection, path: Path) -> None:
             database.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("application_id", "user_version")
         )
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise InputError(f"{path}: cannot be used as a ledger ({error})") from None
     if application != APPLICATION:
         raise InputError(f"{path}: cannot be used as a ledger (it is something else)")
     if version != FORMAT:
         raise InputError(
             f"{path}: expected a ledger of format {FORMAT}, found format {version}; read it with "
-            f"the version of vesper that wrote it"
+            f"the version of vesper that wrote it. What it records stays spent: start a new ledger "
+            f"for other graphs, and add up both where graphs share edges"
         )
 
 
@@ -107,6 +117,6 @@ def _connected_to_copy(path: Path) -> sqlite3.Connection:
             with closing(sqlite3.connect(copy)) as on_disk:
                 database = sqlite3.connect(":memory:", isolation_level=None)
                 on_disk.backup(database)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *UNREADABLE) as error:
             raise InputError(f"{path}: cannot be read as a ledger ({error})") from None
     return database

@@ -11,22 +11,22 @@ import hashlib
 import hmac
 import json
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from vesper.errors import InputError
-from vesper.privacy.events import PURE_KIND
 from vesper.privacy.ledger.keys import Keys, key_path, read_keys
 
 DEGREES = "degree histogram"
 """What events of degree histograms are called."""
 
 COLUMNS = "sequence, time, graph, run, facts, cost, receivers"
+
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
+"""What reading a damaged file raises; SQLite's own messages may contain its damaged names."""
 
 FEWEST_HEAD_DIGITS = 16
 """Fewest digits of a noted head; a shorter one could match by chance or be forged by trial."""
@@ -48,9 +48,18 @@ class Entry:
 class LedgerReader:
     """A ledger opened for reading; see `open_to_read`."""
 
-    def __init__(self, path: Path, database: sqlite3.Connection, *, key: Path | None = None):
+    def __init__(
+        self,
+        path: Path,
+        database: sqlite3.Connection,
+        *,
+        key: Path | None = None,
+        witness: Path | None = None,
+    ):
         self.path, self._db = path, database
-        self._key = key or key_path(path)
+        # damaged text has another digest too, so that `verify` finds it
+        database.text_factory = lambda content: content.decode(errors="replace")
+        self._key, self._witness = key or key_path(path), witness
 
     @property
     def keys(self) -> Keys:
@@ -65,24 +74,36 @@ class LedgerReader:
         """Return the number of entries and the digest of all of them."""
         with self._read_errors():
             row = self._db.execute("SELECT sequence, digest FROM head").fetchone()
-        return (int(row[0]), bytes(row[1])) if row else (0, b"")
+        match row:
+            case None:
+                return 0, b""
+            case int(sequence), bytes(digest):
+                return sequence, digest
+            case _:
+                raise InputError(
+                    f"{self.path}: expected a head with a number and a digest, found "
+                    f"{str(row)[:80]}; it was tampered with or damaged, restore the newest ledger"
+                )
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Read the entries after a sequence number, oldest first."""
         query = f"SELECT {COLUMNS} FROM entries WHERE sequence > ? ORDER BY sequence"
         with self._read_errors():
-            for sequence, time, graph, run, facts, cost, encoded_receivers in self._db.execute(
-                query, (after,)
-            ):
-                yield Entry(
-                    sequence,
-                    time,
-                    graph,
-                    run,
-                    self._facts(sequence, facts),
-                    cost,
-                    encoded_receivers,
-                )
+            for line in self._db.execute(query, (after,)):
+                match line:
+                    case (
+                        int(sequence),
+                        float(time),
+                        str(graph),
+                        str(run),
+                        str(facts),
+                        float(cost),
+                        bytes(encoded_receivers),
+                    ):
+                        known = self._facts(sequence, facts)
+                        yield Entry(sequence, time, graph, run, known, cost, encoded_receivers)
+                    case _:
+                        raise self._damaged(line[0], "a value of its type in each column", line)
 
     def verify(self) -> int | None:
         """Recompute the chain; return the first sequence number that does not fit, or None.
@@ -97,7 +118,7 @@ class LedgerReader:
                 if line[0] != expected or chain_digest(key, previous, tuple(line)) != digest:
                     return expected
                 previous, expected = digest, expected + 1
-            return None if self.head() == (expected - 1, previous) else expected
+            return None if self._has_head(expected - 1, previous) else expected
 
     def contains(self, sequence: int, digest: str) -> bool:
         """Whether the digest after `sequence` entries starts with `digest` (hexadecimal)."""
@@ -107,36 +128,56 @@ class LedgerReader:
         return (
             row is not None
             and len(digest) >= FEWEST_HEAD_DIGITS
-            and bytes(row[0]).hex().startswith(digest.lower())
+            and isinstance(row[0], bytes)
+            and row[0].hex().startswith(digest.lower())
         )
+
+    @property
+    def head_notes(self) -> list[Path]:
+        """Files that note the head: next to the ledger, and the witness, if there is one."""
+        own = self.path.with_name(f"{self.path.name}.head")
+        return [own] if self._witness is None else [own, self._witness]
 
     def behind_head_note(self) -> str | None:
-        """Describe the problem if the note of the head lists entries that the ledger lacks."""
-        note = self.path.with_name(f"{self.path.name}.head")
-        if not note.is_file():
-            return None
-        try:
-            sequence, _, digest = note.read_text(errors="replace").strip().partition(":")
-        except OSError as error:
-            raise InputError(f"{note}: cannot be read ({error.strerror})") from None
-        if sequence.isdigit() and len(sequence) < 19 and self.contains(int(sequence), digest):
-            return None
-        return (
-            f"{self.path}: the ledger is older than what was charged: {note.name} lists "
-            f"{sequence[:19]} entries; restore the newest ledger (with its -wal file)"
-        )
+        """Describe the problem if a note of the head lists entries that the ledger lacks."""
+        for note in self.head_notes:
+            try:
+                text = note.read_text(errors="replace").strip()
+            except FileNotFoundError:
+                if note == self._witness and self.head()[0] > 0:
+                    return (
+                        f"{note}: expected the witness of {self.path}, found no file; mount its "
+                        f"storage. To begin with a witness, copy {self.head_notes[0]} to it"
+                    )
+                continue
+            except OSError as error:
+                raise InputError(f"{note}: cannot be read ({error.strerror})") from None
+            sequence, _, digest = text.partition(":")
+            is_number = sequence.isascii() and sequence.isdigit() and len(sequence) < 19
+            if not (is_number and self.contains(int(sequence), digest)):
+                return (
+                    f"{self.path}: the ledger is older than what was charged: {note} lists "
+                    f"{sequence[:19]} entries; restore the newest ledger (with its -wal file)"
+                )
+        return None
+
+    def _has_head(self, sequence: int, digest: bytes) -> bool:
+        row = self._db.execute("SELECT sequence, digest FROM head").fetchone()
+        return row == (sequence, digest) if row else sequence == 0
 
     def _facts(self, sequence: int, text: str) -> dict[str, Any]:
-        try:
-            facts = json.loads(text)
-        except (ValueError, TypeError):
-            facts = None
+        facts: Any = None
+        with suppress(ValueError, RecursionError):
+            facts = json.loads(text, parse_constant=_no_constant)
         if not (isinstance(facts, dict) and isinstance(facts.get("kind"), str)):
-            raise InputError(
-                f"{self.path}: entry {sequence}: expected facts of a known kind as JSON, found "
-                f"{str(text)[:40]!r}; it was tampered with or damaged, run `vesper budget verify`"
-            )
+            raise self._damaged(sequence, "facts of a known kind as JSON", text)
         return facts
+
+    def _damaged(self, sequence: int, expected: str, found: object) -> InputError:
+        return InputError(
+            f"{self.path}: entry {sequence}: expected {expected}, found {str(found)[:40]!r}; it "
+            f"was tampered with or damaged, run `vesper budget verify`"
+        )
 
     @contextmanager
     def _read_transaction(self) -> Iterator[None]:
@@ -148,14 +189,19 @@ class LedgerReader:
         try:
             yield
         finally:
-            self._db.execute("ROLLBACK")
+            with suppress(sqlite3.Error):  # a damaged file may have ended it
+                self._db.execute("ROLLBACK")
 
     @contextmanager
     def _read_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise InputError(f"{self.path}: cannot be read as a ledger ({error})") from None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def chain_digest(key: bytes, previous: bytes, line: tuple[Any, ...]) -> bytes:
@@ -196,15 +242,3 @@ def parse_head(text: str) -> tuple[int, str]:
             f"{FEWEST_HEAD_DIGITS} hexadecimal digits, got {text!r}"
         )
     return int(sequence), digest
-
-
-def epsilon_of_counts(ledger: LedgerReader, *, before_run: str | None = None) -> Fraction:
-    """Return `counted`, for all counts or only those before the first charge of a run."""
-    sums: dict[str, Fraction] = defaultdict(Fraction)
-    for entry in ledger.entries():
-        if before_run is not None and entry.run == before_run and entry.cost > 0:
-            break
-        facts = entry.facts
-        if facts["kind"] == PURE_KIND and str(facts["what"]).startswith(DEGREES):
-            sums[entry.graph] += Fraction(facts["epsilon"])
-    return max(sums.values(), default=Fraction(0))

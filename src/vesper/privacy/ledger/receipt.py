@@ -23,7 +23,7 @@ class Receipt:
     Args:
         event: what was charged.
         receivers: the nodes charged, as encoded in the ledger.
-        graph: fingerprint of the graph.
+        graph: name of the graph's account.
         sequence: number of the ledger entry.
         seal: known only to `account.py`.
     """
@@ -92,6 +92,11 @@ def encode(receivers: Receivers, num_nodes: int) -> bytes:
     return _BITMAP + size + np.packbits(member).tobytes()
 
 
+def everyone(num_nodes: int) -> bytes:
+    """Encode the set of all nodes."""
+    return _ALL + num_nodes.to_bytes(8, "little")
+
+
 def add_cost(blob: bytes, cost: int, spent: NDArray[np.int64]) -> None:
     """Add `cost` to `spent` of every receiver in `blob`."""
     kind, body = _parse(blob, len(spent))
@@ -127,11 +132,14 @@ def count(blob: bytes) -> int:
 
 
 def _parse(blob: bytes, num_nodes: int) -> tuple[bytes, bytes]:
-    """Split into form and body; refuse a set of another number of nodes."""
+    """Split into form and body; refuse a set of another number of nodes.
+
+    All nodes are all nodes, whichever version of the graph they were counted in.
+    """
     kind, size, body = blob[:1], int.from_bytes(blob[1:9], "little"), blob[9:]
-    if size != num_nodes:
+    if size != num_nodes and kind != _ALL:
         raise InputError(f"Expected receivers among {num_nodes} nodes, got a set among {size}.")
-    lengths = {_ALL: len(body) == 0, _LIST: len(body) % 8 == 0}
+    lengths = {_ALL: len(blob) == 9, _LIST: len(body) % 8 == 0}
     lengths[_BITMAP] = len(body) == (num_nodes + 7) // 8
     if not lengths.get(kind, False):
         raise InputError(f"Expected a receiver set of a known form, got {kind!r}.")

@@ -3,8 +3,8 @@
     FILE.parquet           released features
     FILE.statement.json    epsilon, delta, releases, digest of the file, ... signed
 
-It does not name the graph: the fingerprint stays in the ledger. The head of the ledger lets an
-auditor at the data party find the charges (`vesper budget verify --head`).
+It names neither the graph nor anything else in the ledger: no sequence number, no head, no total.
+It is about one run alone, by whose name an auditor at the data party finds the charges.
 
 Signed facts are one JSON object whose `signature` covers everything else in it:
 
@@ -17,7 +17,7 @@ key that is: the public key must be obtained over another channel.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,8 +28,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from vesper.errors import InputError, VesperError
 from vesper.privacy.events import GAUSSIAN_KIND, SUM
-from vesper.privacy.ledger.balance import Balance
-from vesper.privacy.ledger.reader import Entry, LedgerReader, format_head
+from vesper.privacy.ledger.reader import Entry, LedgerReader
+from vesper.privacy.ledger.run_balance import RunBalance
 from vesper.version import VERSION
 
 CONTEXT = b"vesper signed statement 1\n"
@@ -117,7 +117,7 @@ def _bytes(value: object, digits: int, name: str) -> bytes:
 
 
 KIND = "vesper release statement"
-FORMAT = 1
+FORMAT = 2
 
 CLAIMS = {
     SUM: ("R-SUM", "R-GRID"),
@@ -133,7 +133,7 @@ COMPOSED_BY = ("L-FILTER", "G-CONVERT", "POST")
 NOT_COVERED = (
     "features, and whatever follows from them and from labels: only edges are protected",
     "many edges together: protection weakens with their number",
-    "other snapshots of the same graph: each has its own budget",
+    "other releases of the same graph: its owner adds them up in the ledger",
     "the labels of training nodes, if they were shared with the data party",
     "when and for how long the data party computed",
 )
@@ -162,8 +162,8 @@ class ReleasedFile:
 
 def make_statement(
     *,
-    balance: Balance,
-    charge_entries: Iterable[Entry],
+    balance: RunBalance,
+    epsilon: float,
     ledger: LedgerReader,
     simulated: bool,
     run: str,
@@ -173,37 +173,34 @@ def make_statement(
     """Write and sign a statement.
 
     Args:
-        balance: the account of the graph, after the charges.
-        charge_entries: the ledger entries that this file depends on.
-        ledger: provides the signing key and the head to note.
+        balance: of the run that made the file, after its charges.
+        epsilon: what it was allowed.
+        ledger: provides the signing key.
         simulated: whether noise came from a seed.
-        run: digest of the settings.
+        run: name of the run in the ledger.
         file: what to state about the file.
         now: seconds since the epoch, for the time.
 
     Raises:
-        ValueError: the account has no budget, or no claim covers a charged event.
+        ValueError: no claim covers a charged event.
     """
-    if balance.budget is None:
-        raise ValueError("expected an account with a budget")
     facts: dict[str, Any] = {
         "kind": KIND,
         "format": FORMAT,
         "file": file.name,
         "sha256": file.sha256,
         "simulated": simulated,
-        "epsilon": balance.budget.epsilon,
-        "delta": balance.budget.delta,
+        "epsilon": epsilon,
+        "delta": balance.delta,
         **balance.relation.facts,
         # spent is rounded up, and the filter never admits more than the budget
-        "spent_epsilon": min(balance.spent_epsilon(), balance.budget.epsilon),
-        "releases": [_release(entry) for entry in charge_entries],
+        "spent_epsilon": min(balance.spent_epsilon, epsilon),
+        "releases": [_release(entry) for entry in balance.charges],
         "composed_by": list(COMPOSED_BY),
         "not_covered": [*([SIMULATED] if simulated else []), *NOT_COVERED],
         "columns": dict(file.columns),
-        "nodes": len(balance.spent),
+        "nodes": balance.num_nodes,
         "run": run,
-        "ledger_head": format_head(ledger.head()),
         "version": VERSION,
         "time": datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
     }
@@ -249,4 +246,4 @@ def _release(entry: Entry) -> dict[str, Any]:
     kind, aggregation = entry.facts["kind"], entry.facts.get("aggregation", SUM)
     if kind != GAUSSIAN_KIND or aggregation not in CLAIMS:
         raise ValueError(f"no claim covers a {kind} of a {aggregation}")
-    return {**entry.facts, "claims": list(CLAIMS[aggregation]), "ledger_entry": entry.sequence}
+    return {**entry.facts, "claims": list(CLAIMS[aggregation])}

@@ -3,14 +3,16 @@
 One SQLite file per data party, with write-ahead log and full sync: an entry survives a crash once
 its transaction has ended. Triggers refuse accidental changes; the chain (`reader`) reveals changes
 made around them; a note of the head next to the file (`LEDGER.head`) reveals a ledger that was lost
-or restored from an older copy. `docs/ledger.md` says what to back up and what to note down.
+or restored from an older copy, and so does a second note, the witness, on storage that is not
+restored together with this machine. `docs/ledger.md` says what to back up and what to note down.
 """
 
+import fcntl
 import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,13 @@ from typing import Any
 from vesper.errors import InputError, VesperError
 from vesper.privacy.ledger.keys import Keys, key_path, make_keys, read_keys
 from vesper.privacy.ledger.ledger_file import APPLICATION, FORMAT, make_private, refuse_foreign
-from vesper.privacy.ledger.reader import COLUMNS, LedgerReader, chain_digest, format_head
+from vesper.privacy.ledger.reader import (
+    COLUMNS,
+    UNREADABLE,
+    LedgerReader,
+    chain_digest,
+    format_head,
+)
 
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS entries (
@@ -34,9 +42,6 @@ _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS head (
         only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, digest BLOB NOT NULL
     ) STRICT""",
-    """CREATE TABLE IF NOT EXISTS shown (
-        name BLOB PRIMARY KEY, record BLOB NOT NULL
-    ) STRICT, WITHOUT ROWID""",
     """CREATE TRIGGER IF NOT EXISTS entries_stay BEFORE UPDATE ON entries
         BEGIN SELECT RAISE(ABORT, 'ledger entries are never changed'); END""",
     """CREATE TRIGGER IF NOT EXISTS entries_last BEFORE DELETE ON entries
@@ -48,24 +53,31 @@ _SETTINGS = ("journal_mode = WAL", "synchronous = FULL", "recursive_triggers = O
 
 
 class Ledger(LedgerReader):
-    """The ledger at `path`, created if there is none; `clock` gives seconds for the time column.
+    """The ledger at `path`, created if there is none.
+
+    Args:
+        path: the file.
+        clock: gives seconds for the time column.
+        witness: second note of the head, on another machine's storage.
 
     Raises:
         InputError: the file is not a ledger, or its key is lost or belongs to another ledger.
         VesperError: the ledger is older than what was charged.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], float]) -> None:
-        self._clock = clock
+    def __init__(
+        self, path: Path, *, clock: Callable[[], float], witness: Path | None = None
+    ) -> None:
+        self._clock, self._lock = clock, threading.RLock()
         make_private(path)
         try:
             database = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=60
             )
             self._make(database, path)
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             raise InputError(f"{path}: cannot be used as a ledger ({error})") from None
-        super().__init__(path, database)
+        super().__init__(path, database, witness=witness)
         behind = self.behind_head_note()
         if behind:
             raise VesperError(behind)
@@ -104,29 +116,41 @@ class Ledger(LedgerReader):
         if first is None or first.facts.get("check") != keys.check:
             raise InputError(
                 f"{path}: this is not the key that {self.path.name} was started with; restore that "
-                f"key, because another would give every graph a fresh budget"
+                f"key, because nobody could verify the ledger with another"
             )
         return keys
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Hold the write lock; at the end, either everything inside is on disk or nothing is."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            before = self.head()
-            try:
+    def transaction(self, *, dry_run: bool = False) -> Iterator[None]:
+        """Do what follows atomically; a transaction inside another is part of it.
+
+        Args:
+            dry_run: undo everything at the end, to find out whether it would be refused.
+        """
+        with self._lock:
+            if self._db.in_transaction:
                 yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-        except sqlite3.Error as error:
-            raise VesperError(
-                f"{self.path}: the ledger cannot be written ({error}); nothing was released"
-            ) from None
-        if self.head() != before:
-            self._note_head()
+                return
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                before = self.head()
+                try:
+                    yield
+                    self._db.execute("ROLLBACK" if dry_run else "COMMIT")
+                except BaseException:
+                    self._roll_back()
+                    raise
+            except sqlite3.Error as error:
+                raise VesperError(
+                    f"{self.path}: the ledger cannot be written ({error}); nothing was released"
+                ) from None
+            if self.head() != before:
+                self._note_head()
+
+    def _roll_back(self) -> None:
+        """Undo the transaction, unless SQLite has done so itself, as on a full disk."""
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
 
     def append(
         self, *, graph: str, run: str, facts: dict[str, Any], cost: float, encoded_receivers: bytes
@@ -143,36 +167,45 @@ class Ledger(LedgerReader):
         self._db.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (sequence, digest))
         return sequence
 
-    def answered_labels(self, names: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Look up the records of answered labels for these digests of ids, where there are any.
-
-        A record is a digest of id and label.
-        """
-        records = {}
-        for name in names:
-            row = self._db.execute("SELECT record FROM shown WHERE name = ?", (name,)).fetchone()
-            if row is not None:
-                records[name] = row[0]
-        return records
-
-    def record_answered_labels(self, records: Iterable[tuple[bytes, bytes]]) -> None:
-        """Record labels before they are answered, inside a transaction; existing records stay."""
-        self._db.executemany("INSERT OR IGNORE INTO shown VALUES (?, ?)", records)
-
     def _note_head(self) -> None:
-        """Write the head next to the ledger, atomically and synced, after the entry itself."""
-        note = self.path.with_name(f"{self.path.name}.head")
-        partial = note.with_name(f"{note.name}.{os.getpid()}.{threading.get_ident()}")
-        try:
-            with partial.open("w") as file:
-                file.write(f"{format_head(self.head())}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(note)
-        except OSError as error:
-            raise VesperError(f"{note}: cannot be written ({error.strerror})") from None
+        """Write the head next to the ledger and to the witness; after the entry, never lower it."""
+        for note in self.head_notes:
+            try:
+                with _locked(note):
+                    self._raise_note(note)
+            except OSError as error:
+                raise VesperError(
+                    f"{note}: cannot be written ({error.strerror}); what was just charged stays "
+                    f"charged, and nothing was released"
+                ) from None
+
+    def _raise_note(self, note: Path) -> None:
+        head = self.head()
+        if note.exists() and _noted_sequence(note) >= head[0]:
+            return  # another process was faster
+        partial = note.with_name(f"{note.name}.partial")
+        with partial.open("w") as file:
+            file.write(f"{format_head(head)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(note)
+
+
+@contextmanager
+def _locked(note: Path) -> Iterator[None]:
+    """Hold the lock of a note, so that two processes do not write it at the same time."""
+    with note.with_name(f"{note.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _noted_sequence(note: Path) -> int:
+    """Sequence number in a note; -1 for a damaged one, which is replaced."""
+    sequence = note.read_text(errors="replace").partition(":")[0]
+    is_number = sequence.isascii() and sequence.isdigit() and len(sequence) < 19
+    return int(sequence) if is_number else -1
 
 
 def key_of(ledger: Ledger) -> bytes:
-    """Return the key under which the graphs of a ledger are named."""
+    """Return the key under which versions of graphs are recorded in a ledger."""
     return ledger.keys.fingerprint

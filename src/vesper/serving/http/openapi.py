@@ -37,7 +37,6 @@ def openapi_of(predictor: NodePredictor) -> dict[str, Any]:
         "responses": {
             "200": _response("Every id is predicted, or is no node.", _ref("Predictions")),
             "400": _response("The request is not valid.", problem),
-            "403": _response("The budget does not allow it; cached predictions follow.", partial),
             "503": _response("The data party is unreachable; cached predictions follow.", partial),
         },
     }
@@ -173,8 +172,8 @@ def page_of(predictor: NodePredictor, *, peer: str) -> str:
 <tr><td><a href="openapi.json"><code>GET /openapi.json</code></a></td><td>OpenAPI</td></tr>
 </table>
 <p>Answers are stored here: a repeated request costs nothing and sends nothing to {escape(peer)}.
-A snapshot is charged to its own budget when it is first queried; a refusal (403) states what is
-left. While {escape(peer)} is unreachable (503), stored answers are still available.</p>
+A snapshot is charged to the budget of its graph when it is first queried. While {escape(peer)} is
+unreachable (503), stored answers are still available.</p>
 <script>{_SCRIPT}</script>
 </body>
 </html>

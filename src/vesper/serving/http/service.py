@@ -2,12 +2,12 @@
 
 | request | response |
 | --- | --- |
-| POST /predict | predictions by id, the budget; 403 refused, 503 the data party is unreachable |
+| POST /predict | predictions by id, the budget; 503 the data party is unreachable |
 | GET /budget | what is spent and left of the graph's budget |
 | GET /health | whether the data party is reachable |
 | GET /openapi.json, GET / | the interface, for programs and for people |
 
-403 and 503 come with the predictions that the cache has. Errors are {"error", "what_to_do"}.
+503 comes with the predictions that the cache has. Errors are {"error", "what_to_do"}.
 """
 
 import re
@@ -28,7 +28,6 @@ from vesper.serving.http.server import (
 from vesper.serving.predictor import QUICK_TIMEOUT, NodePredictor, Predictions
 
 UNREACHABLE_ADVICE = "start `vesper party data --config FILE --answer` there, then try again"
-REFUSED_ADVICE = "nothing more can be released from this graph; use a new snapshot"
 _JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
 
 
@@ -92,9 +91,6 @@ class Service:
             "predictions": [self._prediction(each, predictions) for each in ids],
             "budget": predictions.budget,
         }
-        if predictions.refusal is not None:
-            facts |= {"error": predictions.refusal, "what_to_do": REFUSED_ADVICE}
-            return json_response(403, facts)
         if predictions.unreachable is not None and any(
             _is_unanswered(str(each), predictions) for each in ids
         ):
