@@ -95,6 +95,8 @@ def test_simulate_writes_a_run_and_prints_json(terminal: "Terminal", folders: Pa
         (("--set", "epohcs=1"), "unknown setting 'epohcs'; did you mean 'run.epochs'?"),
         (("--set", "epochs"), "--set: expected key=value, got 'epochs'"),
         (("--set", "epochs=many"), "setting 'run.epochs'"),
+        (("--set", "epochs=" + "9" * 5_000), "setting 'run.epochs'"),
+        (("--set", "epochs=" + "[" * 9_000), "setting 'run.epochs'"),
         (("--epsilon", "0"), "setting 'privacy.epsilon'"),
         (("--epsilon", "4", "--set", "privacy.epsilon=1"), "got it twice: --epsilon 4.0 and --set"),
         (("--set", "epochs=1", "--set", "run.epochs=2"), "epochs=1 and --set run.epochs=2; remove"),

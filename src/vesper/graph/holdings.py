@@ -128,7 +128,7 @@ def _map(folder: Path) -> DataHoldings | None:
         neighbors = map_array(folder / "neighbors.npy")
         features = map_array(folder / "features.npy")
         counts = EdgeCounts(**json.loads((folder / "counts.json").read_text()))
-    except (OSError, ValueError, TypeError, KeyError, EOFError, pa.ArrowInvalid):
+    except (OSError, ValueError, TypeError, KeyError, EOFError, pa.ArrowException):
         return None
     if not len(ids) == len(features) == len(indptr) - 1 or indptr[-1] != len(neighbors):
         return None

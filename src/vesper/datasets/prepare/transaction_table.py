@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 
 from vesper.errors import InputError, first_three
+from vesper.graph.table_source import refuse_wide_header
 
 _PATTERN = re.compile(r"[*?\[]")
 
@@ -116,6 +117,7 @@ def _unreadable(path: Path, error: duckdb.Error) -> InputError:
 
 
 def _csv_scan(path: Path) -> str:
+    refuse_wide_header(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             header = next(csv.reader(lines), [])
