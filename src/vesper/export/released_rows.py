@@ -6,6 +6,7 @@ A released file may be larger than memory: it is read once, batch by batch, and 
 nodes are copied to their place in the store.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,9 +82,13 @@ def write_rows(
 
     Raises:
         InputError: the file is damaged, or a labelled node is not in it.
+        OSError: the disk is full.
     """
     names = feature_names(released)
-    store = np.memmap(out, dtype=np.float32, mode="w+", shape=(len(labels.ids), len(names)))
+    shape = (len(labels.ids), len(names))
+    with out.open("wb") as file:  # a full disk kills a process that writes to unreserved pages
+        os.posix_fallocate(file.fileno(), 0, 4 * shape[0] * shape[1])
+    store = np.memmap(out, dtype=np.float32, mode="r+", shape=shape)
     is_written = np.zeros(len(labels.ids), dtype=bool)
     table = pq.ParquetFile(released, memory_map=True)
     kind = pa.int64() if labels.ids.are_integers else pa.large_string()

@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from vesper.datasets.prepare.database import OUT_OF_SPACE
 from vesper.errors import InputError, first_three
 from vesper.graph.table_source import refuse_wide_header
 
@@ -93,7 +94,7 @@ def scan(
     """
     try:
         return connection.execute(query).fetchall()
-    except (duckdb.OutOfMemoryException, duckdb.IOException):
+    except OUT_OF_SPACE:
         raise  # not the table's fault
     except duckdb.Error as error:
         raise _unreadable(table.path, error) from None
