@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from vesper.errors import InputError, VesperError
-from vesper.study import study
 from vesper.study.cell import CellResult
 from vesper.study.measure import Measure
 from vesper.study.study import StudyRequest, outcome, run_study
-from vesper.study.study_results import JOURNAL, read_results
+from vesper.study.study_results import JOURNAL, append_line, read_results
 from vesper.study.worker import Job
 
 MakeJob = Callable[[str, int], Job]
@@ -41,15 +40,15 @@ def test_a_full_disk_keeps_finished_cells(
     study_request: StudyRequest, job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measures: dict[str, Measure] = {"quick": job("quick", 0).measure_function}
-    append, lines = study.append_line, []
+    lines: list[CellResult] = []
 
     def append_two(path: Path, line: CellResult) -> None:
         lines.append(line)
         if len(lines) > 2:
             raise OSError(errno.ENOSPC, "No space left on device")
-        append(path, line)
+        append_line(path, line)
 
-    monkeypatch.setattr(study, "append_line", append_two)
+    monkeypatch.setattr("vesper.study.study.append_line", append_two)
     with pytest.raises(VesperError, match=r"out: cannot be written \(No space left on device\)"):
         run_study(study_request, measures=measures)
     assert len(read_results(study_request.out)) == 2
