@@ -36,7 +36,9 @@ def test_a_column_name_that_is_not_utf8(tmp_path: Path) -> None:
 
 def test_damaged_rows(tmp_path: Path, labels: LabelHoldings) -> None:
     path = tmp_path / "released.parquet"
-    pq.write_table(pa.table({"id": range(4), "sum": np.linspace(0.0, 1.0, 4)}), path)
+    pq.write_table(
+        pa.table({"id": pa.array(range(4)), "sum": pa.array(np.linspace(0.0, 1.0, 4))}), path
+    )
     intact = path.read_bytes()
     write_rows(path, labels, tmp_path / "rows")
     for place in range(4, 60):

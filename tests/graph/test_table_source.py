@@ -123,7 +123,7 @@ def test_any_change_of_a_byte_of_the_schema_is_refused_or_harmless(
     tmp_path: Path, store_schema: bool
 ) -> None:
     path = tmp_path / "nodes.parquet"
-    table = pa.table({"id": ["a", "b"], "age": pa.array([1, 2], pa.uint8())})
+    table = pa.table({"id": pa.array(["a", "b"]), "age": pa.array([1, 2], pa.uint8())})
     pq.write_table(table, path, store_schema=store_schema)
     content = path.read_bytes()
     refused = 0
