@@ -26,8 +26,8 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 	@echo "vesper: ready"
 
-demo: $(READY)  ## run the main job end to end on simulated finance data
-	@$(BIN)/vesper demo
+demo: $(READY)  ## run the main job end to end on simulated finance data; the report is in demo/
+	@$(BIN)/vesper demo --out demo
 
 test: $(READY)  ## run all tests
 	@echo "vesper: running the tests"

@@ -6,24 +6,27 @@ operating system releases the lock when the process ends, so the next writer can
 killed process left behind from what another process is writing at the moment, and removes only the
 former. Where the file system has no such locks, abandoned folders stay.
 
+Single files: replaced as a whole. After a crash the file on disk has either the old content or the
+new. The new content is first written to `NAME.xxxx.partial`, which is locked and removed as partial
+folders are.
+
 NumPy files: read by one thread at a time. NumPy parses the header of an array with
 `ast.literal_eval`. Before Python 3.11.8 all threads shared one counter for the depth of the syntax
 tree, so two that read at once may end in `SystemError: AST constructor recursion depth mismatch`
 (python/cpython#106905). Parties in one process are threads.
-
-Small files: replaced as a whole. After a crash the file on disk has either the old content or the
-new.
 """
 
 import fcntl
 import os
+import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,21 +105,80 @@ def map_array(path: Path) -> NDArray[Any]:
     return mapped
 
 
+_PARTIAL_NAME = re.compile(r"(?P<name>.+)\.[0-9a-f]{1,8}\.partial", re.DOTALL)
+"""Eight random digits; earlier versions wrote the number of the process."""
+
+
+@contextmanager
+def replacement_of(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
+    """Yield an open file that takes the place of `path` if the block ends normally.
+
+    Args:
+        path: what to write or replace.
+        private: make the file readable by this user only.
+
+    Raises:
+        OSError: the file cannot be written; the old content is still there.
+    """
+    remove_abandoned_files(path.parent, path.name)
+    partial, handle = _open_locked(path, 0o600 if private else 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            partial.replace(path)  # before the lock is released: then it counts as abandoned
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
 def replace_file(path: Path, content: bytes) -> None:
-    """Write or replace a file as a whole; a new file is readable by this user only.
+    """Write or replace a file as a whole; it is readable by this user only.
 
     Raises:
         OSError: The file cannot be written; the old content is still there.
     """
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with os.fdopen(
-            os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
-        ) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
+    with replacement_of(path, private=True) as file:
+        file.write(content)
+
+
+def remove_abandoned_files(folder: Path, name: str = "") -> None:
+    """Remove partial files in `folder` whose writers no longer run.
+
+    Args:
+        folder: where they are.
+        name: only replacements of the file with this name; by default, of any file.
+    """
+    with suppress(OSError):
+        for path in folder.iterdir():
+            partial = _PARTIAL_NAME.fullmatch(path.name)
+            if partial and name in ("", partial["name"]):
+                _remove_file_if_abandoned(path)
+
+
+def _remove_file_if_abandoned(path: Path) -> None:
+    with suppress(OSError):  # locked by its writer, already removed, or no file
+        lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(lock), path.stat()):
+                path.unlink()
+        finally:
+            os.close(lock)
+
+
+def _open_locked(path: Path, mode: int) -> tuple[Path, int]:
+    while True:
+        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            continue  # about to be removed as abandoned: make another
+        except OSError:
+            return partial, handle  # no locks on this file system, so nobody removes it either
+        if partial.exists():
+            return partial, handle
+        os.close(handle)

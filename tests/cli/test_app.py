@@ -1,6 +1,8 @@
 """The command line as users see it: output, exit codes, one message per error."""
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -95,6 +97,8 @@ def test_simulate_writes_a_run_and_prints_json(terminal: "Terminal", folders: Pa
         (("--set", "epohcs=1"), "unknown setting 'epohcs'; did you mean 'run.epochs'?"),
         (("--set", "epochs"), "--set: expected key=value, got 'epochs'"),
         (("--set", "epochs=many"), "setting 'run.epochs'"),
+        (("--set", "epochs=" + "9" * 5_000), "setting 'run.epochs'"),
+        (("--set", "epochs=" + "[" * 9_000), "setting 'run.epochs'"),
         (("--epsilon", "0"), "setting 'privacy.epsilon'"),
         (("--epsilon", "4", "--set", "privacy.epsilon=1"), "got it twice: --epsilon 4.0 and --set"),
         (("--set", "epochs=1", "--set", "run.epochs=2"), "epochs=1 and --set run.epochs=2; remove"),
@@ -140,13 +144,16 @@ def test_ctrl_c_ends_without_a_traceback_and_leaves_nothing_half_written(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-CTRL_C_WHILE_LOADING = """
+CTRL_C_DURING_IMPORT = """
 import os, signal, sys
 from vesper.__main__ import main
 
+module = sys.argv.pop(1)
+
 class Finder:
     def find_spec(self, name, path, target=None):
-        if name == "vesper.cli.app":
+        if name == module:
+            sys.meta_path.remove(self)
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Finder())
@@ -154,10 +161,53 @@ main()
 """
 
 
-def test_ctrl_c_while_the_program_loads_exits_silently() -> None:
-    ended = subprocess.run([sys.executable, "-c", CTRL_C_WHILE_LOADING], capture_output=True)
-    assert ended.returncode == -signal.SIGINT  # 130 in a shell
-    assert ended.stderr == b""
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("vesper.cli.app", ("--help",)),
+        ("typer", ("--help",)),
+        ("numpy", ("simulate",)),
+        ("pyarrow.lib", ("simulate",)),
+        ("torch._C", ("simulate",)),
+        ("torch.nn", ("simulate",)),
+        ("numba.core.config", ("simulate",)),
+        ("duckdb", ("prepare",)),
+        ("_duckdb", ("prepare",)),
+    ],
+)
+def test_ctrl_c_during_an_import_ends_with_one_line(
+    folders: Path, module: str, arguments: tuple[str, ...]
+) -> None:
+    out = folders.parent / "out"
+    table = folders / "label" / "labels.parquet"
+    options = {
+        "simulate": ("--data", folders, "--out", out),
+        "prepare": (
+            *("--transfers", table, "--activity", table, "--labels", table, "--out", out),
+            *("--train-window", "0..1", "--test-window", "1..2"),
+        ),
+    }
+    rest = map(str, options.get(arguments[0], ()))
+    command = [sys.executable, "-c", CTRL_C_DURING_IMPORT, module, *arguments, *rest]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 130
+    lines = ended.stderr.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("vesper: interrupted")
+    assert not out.exists()
+
+
+def test_ctrl_c_after_the_end_of_a_verb_ends_with_one_line() -> None:
+    script = (
+        "import atexit, os, signal\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "from vesper.__main__ import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", script, "--version"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (130, f"vesper {VERSION}\n")
+    assert ended.stderr == "vesper: interrupted\n"
 
 
 @pytest.mark.parametrize(
@@ -174,6 +224,21 @@ def test_running_out_of_memory_ends_with_a_message(
         app_module.main()
     assert ended.value.code == 1
     assert "ran out of it; lower width" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_ends_with_a_message(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fill() -> None:
+        raise OSError(number, os.strerror(number), "out/file")
+
+    monkeypatch.setattr(app_module, "app", fill)
+    with pytest.raises(SystemExit) as ended:
+        app_module.main()
+    assert ended.value.code == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"vesper: out/file: cannot be written ({os.strerror(number)}); free")
 
 
 def test_other_failures_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,23 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path, exists: bool) -> None:
     assert names(tmp_path) == (["out"] if exists else [])
 
 
+def test_moving_into_an_existing_folder_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace, moved = Path.replace, []
+
+    def fill_up(path: Path, target: Path) -> Path:
+        moved.append(path)
+        if len(moved) == 2:
+            raise OSError(28, "No space left on device")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", fill_up)
+    with pytest.raises(VesperError, match="No space left on device"):
+        fill(tmp_path)
+    assert names(tmp_path) == []
+
+
 @pytest.mark.parametrize("leftover", ["out/.partial-killed", ".out.partial-killed"])
 def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path, leftover: str) -> None:
     (tmp_path / leftover / "data").mkdir(parents=True)

@@ -20,6 +20,7 @@ from vesper.deployment.state_folder import (
     guard_parties,
     guard_value,
     refuse_lost_ledger,
+    state_folder_lock,
     wait_for_peer_to_finish,
 )
 from vesper.errors import InputError, VesperError
@@ -41,6 +42,13 @@ def test_a_guarded_value_must_stay_the_same(tmp_path: Path) -> None:
     path.mkdir()
     with pytest.raises(VesperError, match="cannot be used"):
         guard_value(path, "b", resume=True, refusal="other")
+
+
+def test_half_written_files_of_a_killed_process_go_when_a_party_starts(tmp_path: Path) -> None:
+    for name in ("checkpoint.npz.0a1b2c3d.partial", "session.77.partial", "checkpoint.npz"):
+        (tmp_path / name).write_bytes(b"")
+    with state_folder_lock(tmp_path):
+        assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.npz", "lock"}
 
 
 def test_another_ledger_or_none_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError
-from vesper.graph.table_source import BATCH_ROWS, open_source
+from vesper.graph.table_source import BATCH_ROWS, MAX_COLUMNS, open_source, open_table
 
 if TYPE_CHECKING:
     from tests.graph.conftest import Party
@@ -108,3 +108,73 @@ def test_a_folder_without_read_permission(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr(Path, "is_file", refuse)
     with pytest.raises(InputError, match="a readable folder, got 'Permission denied'"):
         open_source(tmp_path, "nodes")
+
+
+def test_a_column_name_that_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.parquet"
+    pq.write_table(pa.table({"id": [1], "age": [2]}), path)
+    path.write_bytes(path.read_bytes().replace(b"age", b"\xff\xfee"))
+    with pytest.raises(InputError, match="not a readable Parquet file"):
+        open_table(path)
+
+
+@pytest.mark.parametrize("store_schema", [True, False])
+def test_any_change_of_a_byte_of_the_schema_is_refused_or_harmless(
+    tmp_path: Path, store_schema: bool
+) -> None:
+    path = tmp_path / "nodes.parquet"
+    table = pa.table({"id": pa.array(["a", "b"]), "age": pa.array([1, 2], pa.uint8())})
+    pq.write_table(table, path, store_schema=store_schema)
+    content = path.read_bytes()
+    refused = 0
+    for place in range(max(0, len(content) - 400), len(content)):
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << bit
+            path.write_bytes(damaged)
+            try:
+                source = open_table(path)
+                list(source.batches(source.columns))
+            except InputError:
+                refused += 1
+    assert refused > 0
+
+
+def test_text_that_is_not_utf8_in_a_parquet_file(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.parquet"
+    pq.write_table(
+        pa.table({"id": ["anna", "berta"]}), path, compression="none", write_statistics=False
+    )
+    path.write_bytes(path.read_bytes().replace(b"berta", b"b\xffrta"))
+    with pytest.raises(InputError, match="UTF8"):
+        list(open_table(path).batches(["id"]))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_too_many_columns_are_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"nodes.{kind}"
+    names = [f"c{k}" for k in range(MAX_COLUMNS)]
+    for too_many in (False, True):
+        columns = [*names, "more"] if too_many else names
+        if kind == "csv":
+            path.write_text(",".join(columns) + "\n")
+        else:
+            pq.write_metadata(pa.schema([(name, pa.int64()) for name in columns]), str(path))
+        if too_many:
+            with pytest.raises(InputError, match=r"at most 16,384 columns, found 16,385; write a"):
+                open_table(path)
+        else:
+            assert open_table(path).columns == tuple(names)
+
+
+def test_many_columns_are_refused_before_they_are_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "nodes.csv"
+    path.write_text(",".join(f"c{k}" for k in range(60_000)) + "\n")
+    monkeypatch.setattr(pa_csv, "open_csv", lambda *_, **__: pytest.fail("it was parsed"))
+    with pytest.raises(InputError, match=r"found 60,000"):
+        open_table(path)
+    path.write_bytes(b"x" * (1 << 23) + b"\n")
+    with pytest.raises(InputError, match="one of more than 8 MiB; write one row per line"):
+        open_table(path)

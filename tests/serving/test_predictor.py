@@ -1,6 +1,8 @@
 """Predictions at the label party: cached ones send nothing; what the peer sends is checked."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,6 +68,23 @@ def test_class_probabilities_come_from_the_cache_the_second_time(
     assert set(unreachable.values) == {"u05"}
     assert unreachable.unreachable is not None
     assert "waiting for platform for" in unreachable.unreachable
+
+
+def test_a_cache_that_is_damaged_while_serving_costs_a_query_and_no_prediction(
+    finished: "FinishedRun",
+) -> None:
+    path = finished.label.party.state / "cache" / "embeddings.sqlite"
+    changed = "UPDATE embeddings SET content = zeroblob(length(content))"
+    with finished.open_predictor() as predictor:
+        first = predictor.predict(["u05", "u01"], limit=None)
+        for damage in (changed, "UPDATE notes SET value = '{'", "DROP TABLE embeddings"):
+            with closing(sqlite3.connect(path)) as database, database:
+                database.execute(damage)
+            again = predictor.predict(["u05", "u01"], limit=None)
+            assert not again.cached or damage.startswith("UPDATE notes")
+            assert again.budget == first.budget
+            for text in ("u05", "u01"):
+                assert np.allclose(again.values[text], first.values[text])
 
 
 def test_numbers_are_predicted_as_a_score(train: "Train") -> None:

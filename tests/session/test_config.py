@@ -6,7 +6,14 @@ import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from vesper.errors import InputError
-from vesper.session.config import explain_first_error, keys_of, read_tables, suggest_key
+from vesper.session.config import (
+    MAX_TOML_BYTES,
+    explain_first_error,
+    keys_of,
+    read_tables,
+    read_toml,
+    suggest_key,
+)
 
 
 class Table(BaseModel):
@@ -62,3 +69,24 @@ def test_the_first_mistake_is_explained(values: dict[str, object], message: str)
 
 def test_for_an_unrecognisable_key_all_keys_of_its_table_are_listed() -> None:
     assert suggest_key("b.zzzz", ["a.x", "b.width", "b.depth"]) == "; known are width, depth"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = " + "[" * 100_000, "too many brackets"),
+        ("x = " + "[" * 900 + "]" * 900, "too many brackets"),
+        ("[run]\nepochs = " + "9" * 5_000, "4300 digits"),
+        ("[run]\nseed = 0x" + "f" * 5_000, "'seed': expected whole numbers of at most 64 bits"),
+        ("[run]\nx = [{seed = -9223372036854775809}]", "found one of 64 bits"),
+        ("#" * (MAX_TOML_BYTES + 1), "at most 1 MiB, found a larger one"),
+        ("x = '\udcff'", "not a readable TOML file"),
+    ],
+)
+def test_a_file_that_is_hard_to_read(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(InputError, match=message) as refused:
+        read_toml(path)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 400

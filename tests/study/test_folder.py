@@ -56,6 +56,12 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
         read_study(tmp_path)
 
 
+def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / f"{FACTS}.0a1b2c3d.partial").write_text("{")
+    with open_folder(tmp_path, STUDY):
+        assert [path.name for path in tmp_path.iterdir()] == [FACTS]
+
+
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
     with (
         open_folder(tmp_path, STUDY),

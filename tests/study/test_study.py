@@ -1,5 +1,6 @@
 """A study resumes where it was stopped and reports cells without a result."""
 
+import errno
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from vesper.errors import InputError
+from vesper.errors import InputError, VesperError
+from vesper.study.cell import CellResult
 from vesper.study.measure import Measure
 from vesper.study.study import StudyRequest, outcome, run_study
-from vesper.study.study_results import JOURNAL, read_results
+from vesper.study.study_results import JOURNAL, append_line, read_results
 from vesper.study.worker import Job
 
 MakeJob = Callable[[str, int], Job]
@@ -32,6 +34,28 @@ def study_request(tmp_path: Path) -> StudyRequest:
     return StudyRequest(
         study=str(tmp_path / "tiny.toml"), out=tmp_path / "out", data=tmp_path / "sets", workers=1
     )
+
+
+def test_a_full_disk_keeps_finished_cells(
+    study_request: StudyRequest, job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measures: dict[str, Measure] = {"quick": job("quick", 0).measure_function}
+    lines: list[CellResult] = []
+
+    def append_two(path: Path, line: CellResult) -> None:
+        lines.append(line)
+        if len(lines) > 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append_line(path, line)
+
+    monkeypatch.setattr("vesper.study.study.append_line", append_two)
+    with pytest.raises(VesperError, match=r"out: cannot be written \(No space left on device\)"):
+        run_study(study_request, measures=measures)
+    assert len(read_results(study_request.out)) == 2
+    monkeypatch.undo()
+    monkeypatch.syspath_prepend(str(study_request.out.parent / "importable"))
+    assert run_study(study_request, measures=measures) == []
+    assert len(read_results(study_request.out)) == 4
 
 
 class Stop(BaseException):

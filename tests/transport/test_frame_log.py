@@ -65,6 +65,20 @@ def test_the_opening_and_the_last_two_segments_are_stored(tmp_path: Path) -> Non
     assert [number for number in range(5) if again.frame(SENT, number) is not None] == stored
 
 
+def test_a_segment_that_a_killed_process_did_not_drop_goes_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    log = FrameLog(tmp_path)
+    for _ in range(4):
+        log.start_segment()
+    log.close()
+    (tmp_path / "000002.frames").write_bytes(b"")  # killed before it was dropped
+    again = FrameLog(tmp_path)
+    assert sorted(path.name[:6] for path in tmp_path.iterdir()) == ["000000", "000003", "000004"]
+    again.start_segment()
+    assert sorted(path.name[:6] for path in tmp_path.iterdir()) == ["000000", "000004", "000005"]
+
+
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(VesperError, match="frames cannot be written"):

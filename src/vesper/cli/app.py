@@ -3,11 +3,11 @@
 Verbs import what they need when they run, so that `vesper --help` stays fast.
 """
 
+import errno
 import os
 import signal
 import sys
-from types import FrameType
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -35,6 +35,7 @@ from vesper.cli import (
     simulate_command,
     study_command,
 )
+from vesper.cli.interrupt import Interrupted, interruptible
 from vesper.errors import VesperError
 from vesper.version import VERSION
 
@@ -106,8 +107,13 @@ def options(
     """Train a graph neural network across two institutions with certified edge privacy."""
 
 
-class Interrupted(BaseException):
-    """Ctrl-C or SIGTERM. Typer would turn a KeyboardInterrupt into exit code 1."""
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def full_disk_message(error: OSError) -> str:
+    """Describe an error of writing to a disk that is full, or a file that may not grow."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}cannot be written ({error.strerror or error}); free some space and try again"
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -115,30 +121,26 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    raise Interrupted
-
-
 def main() -> None:
     """Run the command line; expected errors end with one message and their exit code."""
-    before = {
-        number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)
-    }
     try:
-        app()
+        with interruptible():
+            app()
     except VesperError as error:
-        typer.echo(f"vesper: {error}", err=True)
-        sys.exit(error.exit_code)
+        _fail(str(error), error.exit_code)
+    except OSError as error:
+        if error.errno not in DISK_FULL:
+            raise
+        _fail(full_disk_message(error), 1)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        typer.echo(f"vesper: {OUT_OF_MEMORY_MESSAGE}", err=True)
-        sys.exit(1)
+        _fail(OUT_OF_MEMORY_MESSAGE, 1)
     except Interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignore further Ctrl-C
-        typer.echo("vesper: interrupted; incomplete output was removed", err=True)
-        sys.exit(130)
-    finally:
-        for number, handler in before.items():
-            if signal.getsignal(number) is _interrupt:
-                signal.signal(number, handler)
+        _fail("interrupted; incomplete output was removed", 130)
+
+
+def _fail(message: str, exit_code: int) -> NoReturn:
+    typer.echo(f"vesper: {message}", err=True)
+    sys.exit(exit_code)

@@ -1,7 +1,9 @@
 """`vesper demo`: two institutions on this machine; training with and without the graph."""
 
 import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 from vesper.cli.console import print_table, progress_display
 from vesper.cli.side_by_side import show_side_by_side
 from vesper.errors import InputError
+from vesper.files import partial_folder
 
 if TYPE_CHECKING:
     from vesper.deployment.local_pair import LocalPair
@@ -21,6 +24,7 @@ METHODS = {
     "paper-gin": "the paper's plan, claimed",
     "gin": "with the graph, no privacy",
 }
+STEPS = 1 + len(METHODS)
 COLUMNS = ["method", "what", "epsilon", "spent", "noise", "ROC-AUC"]
 
 
@@ -28,26 +32,30 @@ def demo(
     nodes: Annotated[int, typer.Option(help="Number of users in the simulated graph.")] = 20_000,
     epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 4.0,
     out: Annotated[
-        Path, typer.Option(help="Folder for data and runs; an earlier demo is replaced.")
-    ] = (Path("demo")),
+        Path | None,
+        typer.Option(
+            help="Keep data, runs and a report in this folder; an earlier demo is replaced. By "
+            "default, everything is removed at the end."
+        ),
+    ] = None,
 ) -> None:
     """Compare four methods on simulated payments.
 
     A platform and a bank train with the certified method, as two processes on this machine.
     """
-    from vesper.datasets.finance import simulate_finance
-
-    _replace_old_demo(out)
-    _print_step(f"1/6 simulating a payment platform with {nodes:,} users")
-    with progress_display() as progress:
-        simulate_finance(out / "finance", num_nodes=nodes, seed=0, progress=progress)
-    rows = [
-        _row(method, _train(step, method, epsilon, out))
-        for step, method in enumerate(METHODS, start=2)
-    ]
-    page = _page(out)
+    with _demo_folder(out) as folder:
+        rows = _run(nodes, epsilon, folder)
+        if out is not None:
+            _print_step("writing the report")
+            page = _page(out)
     print_table(f"Who is risky? Simulated payments, {nodes:,} users", COLUMNS, rows)
     typer.echo("epsilon: certified, unless marked as claimed by the paper; spent: charged to")
+    if out is None:
+        typer.echo(
+            "the platform's ledger. Everything was removed; to keep data, runs, ledger and a"
+        )
+        typer.echo("report, name a folder with --out")
+        return
     typer.echo(f"the platform's ledger, {out / 'two-parties' / 'platform' / 'ledger.sqlite'}")
     typer.echo(
         f"Compare the transcripts: vesper transcript compare {' '.join(_state_folders(out))}"
@@ -55,12 +63,43 @@ def demo(
     typer.echo(f"Report: {page}")
 
 
+@contextmanager
+def _demo_folder(out: Path | None) -> Iterator[Path]:
+    """Yield a folder to work in; it is kept only if it was chosen, and the demo succeeds."""
+    if out is None:
+        with partial_folder(Path(tempfile.gettempdir()), "vesper-demo-") as folder:
+            yield folder
+        return
+    is_new = not out.exists()
+    _replace_old_demo(out)
+    try:
+        yield out
+    except BaseException:
+        shutil.rmtree(out, ignore_errors=True)
+        if not is_new:
+            out.mkdir(exist_ok=True)
+        raise
+
+
+def _run(nodes: int, epsilon: float, out: Path) -> list[list[str]]:
+    """Simulate payments and train every method; return the rows of the table."""
+    from vesper.datasets.finance import simulate_finance
+
+    _print_step(f"1/{STEPS} simulating a payment platform with {nodes:,} users")
+    with progress_display() as progress:
+        simulate_finance(out / "finance", num_nodes=nodes, seed=0, progress=progress)
+    return [
+        _row(method, _train(step, method, epsilon, out))
+        for step, method in enumerate(METHODS, start=2)
+    ]
+
+
 def _train(step: int, method: str, epsilon: float, out: Path) -> dict[str, Any]:
     """Train one method; return its result as JSON."""
     from vesper.session.config import load_config
     from vesper.simulation.simulate import simulate
 
-    _print_step(f"{step}/6 training {METHODS[method]}")
+    _print_step(f"{step}/{STEPS} training {METHODS[method]}")
     if method == "certified":
         return _train_two_parties(epsilon, out)
     config = load_config(None, {"method": method, "epsilon": epsilon})
@@ -116,7 +155,6 @@ def _page(out: Path) -> Path:
     from vesper.report.contents import contents_of_run
     from vesper.report.page import write_report
 
-    _print_step("6/6 writing the report")
     pair = LocalPair(out / "two-parties")
     contents = contents_of_run(pair.state(LABEL), ledger=pair.ledger)
     return write_report(contents, out / "report.html")

@@ -1,29 +1,73 @@
-"""Verbs that run until Ctrl-C, which ends them normally instead of failing them."""
+"""Ctrl-C and SIGTERM: they end a verb as an exception, once what it was doing is undone.
+
+Libraries may turn the exception into one of their own (DuckDB does), or lose it where Python cannot
+raise (in `__del__`). The first is recognised by what happened before; after the second, the signal
+is repeated.
+"""
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+REPEAT_SECONDS = 0.05
 
 
-class _Interrupted(BaseException):
-    """Ctrl-C or SIGTERM."""
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM. Typer would turn a KeyboardInterrupt into exit code 1."""
 
 
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    raise _Interrupted
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise Interrupted in the block on Ctrl-C and SIGTERM, and nothing else after it."""
+    is_interrupted = False
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        nonlocal is_interrupted
+        is_interrupted = True
+        raise Interrupted
+
+    def repeat_if_lost(lost: "UnraisableHookArgs") -> None:
+        if isinstance(lost.exc_value, Interrupted):
+            signal.setitimer(signal.ITIMER_REAL, REPEAT_SECONDS)
+        elif not is_interrupted:
+            sys.__unraisablehook__(lost)
+
+    hook, sys.unraisablehook = sys.unraisablehook, repeat_if_lost
+    before = {each: signal.signal(each, interrupt) for each in (*SIGNALS, signal.SIGALRM)}
+    try:
+        yield
+    except BaseException as error:
+        if is_interrupted and not _is_success(error):
+            raise Interrupted from None
+        raise
+    finally:
+        sys.unraisablehook = hook
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            if signal.getsignal(number) is interrupt:
+                signal.signal(number, handler)
+
+
+def _is_success(error: BaseException) -> bool:
+    """Whether a verb ended normally although it was interrupted: at its very end."""
+    return isinstance(error, SystemExit) and error.code in (0, None)
 
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
-    """Leave the block normally when the process is interrupted or terminated."""
-    before = {
-        number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    """Leave the block normally when the process is interrupted or terminated.
+
+    Verbs that run until Ctrl-C end normally with it instead of failing.
+    """
     try:
-        yield
-    except _Interrupted:
+        with interruptible():
+            yield
+    except Interrupted:
         pass
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -52,5 +52,5 @@ def _key_and_value(text: str) -> tuple[str, Any]:
         raise InputError(f"--set: expected key=value, got '{text}'")
     try:
         return key, json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # text; or thousands of digits or brackets
         return key, value

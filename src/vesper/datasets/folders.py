@@ -45,8 +45,7 @@ def new_folder(out: Path) -> Iterator[Path]:
             partial.chmod(0o777 & ~_umask())
             yield partial
             if exists:
-                for part in sorted(partial.iterdir()):
-                    part.replace(out / part.name)
+                _move_parts(partial, out)
             else:
                 partial.replace(out)
         except OSError as error:
@@ -55,6 +54,18 @@ def new_folder(out: Path) -> Iterator[Path]:
             ) from None
         except MemoryError:
             raise VesperError(f"{out}: not enough memory; incomplete output was removed") from None
+
+
+def _move_parts(partial: Path, out: Path) -> None:
+    """Move the content of a folder into an empty one; take it back out if that ends early."""
+    try:
+        for part in sorted(partial.iterdir()):
+            part.replace(out / part.name)
+    except BaseException:
+        for part in out.iterdir():
+            if part != partial:
+                part.replace(partial / part.name)
+        raise
 
 
 def _reason(error: OSError) -> str:

@@ -36,7 +36,7 @@ from vesper.errors import (
     RemoteProtocolError,
     VesperError,
 )
-from vesper.files import replace_file
+from vesper.files import remove_abandoned_files, replace_file
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.reservation import return_unused
 from vesper.privacy.ledger.store import Ledger, key_of
@@ -153,6 +153,7 @@ def state_folder_lock(state: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(f"{state}: another process is running this party already") from None
+        remove_abandoned_files(state)
         yield
 
 

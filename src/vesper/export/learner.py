@@ -250,16 +250,21 @@ def _store(
     progress: Progress,
 ) -> Path:
     """Write the row store once per machine; it is removed when `stack` closes."""
-    out.parent.mkdir(parents=True, exist_ok=True)
     path: str | None = None
-    error: Exception | None = None
+    error: VesperError | None = None
     if ranks.is_first_here:
         try:
+            out.parent.mkdir(parents=True, exist_ok=True)
             folder = stack.enter_context(partial_folder(out.parent, f".{out.name}.rows-"))
             write_rows(released, holdings, folder / "rows.f32", progress=progress)
             path = str(folder / "rows.f32")
-        except (OSError, VesperError) as failure:
+        except VesperError as failure:
             error = failure
+        except OSError as failure:
+            error = VesperError(
+                f"{out}: the rows of labelled nodes cannot be written next to it "
+                f"({failure.strerror or failure}); free some space and try again"
+            )
     outcomes = ranks.gather((path, None if error is None else str(error)))
     if error is not None:
         raise error

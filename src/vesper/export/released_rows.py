@@ -6,6 +6,8 @@ A released file may be larger than memory: it is read once, batch by batch, and 
 nodes are copied to their place in the store.
 """
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
 from vesper.graph.labels import LabelHoldings
-from vesper.graph.table_source import Column
+from vesper.graph.table_source import UNREADABLE, Column
 from vesper.progress import Progress, no_progress
 
 BATCH = 1 << 16
@@ -64,11 +66,11 @@ def feature_names(released: Path) -> list[str]:
         InputError: the file is not a released table.
     """
     try:
-        schema = pq.read_schema(released)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise InputError(f"{released}: not a readable Parquet file ({error})") from None
-    names = [name for name in schema.names if name != "id"]
-    if "id" not in schema.names or not names:
+        columns = pq.read_schema(released).names
+    except UNREADABLE as error:
+        raise _unreadable(released, error) from None
+    names = [name for name in columns if name != "id"]
+    if "id" not in columns or not names:
         raise InputError(f"{released}: expected columns id and released features, found {names}")
     return names
 
@@ -79,15 +81,19 @@ def write_rows(
     """Write the row store.
 
     Raises:
-        InputError: a labelled node is not in the file.
+        InputError: the file is damaged, or a labelled node is not in it.
+        OSError: the disk is full.
     """
     names = feature_names(released)
-    store = np.memmap(out, dtype=np.float32, mode="w+", shape=(len(labels.ids), len(names)))
+    shape = (len(labels.ids), len(names))
+    with out.open("wb") as file:  # a full disk kills a process that writes to unreserved pages
+        os.posix_fallocate(file.fileno(), 0, 4 * shape[0] * shape[1])
+    store = np.memmap(out, dtype=np.float32, mode="r+", shape=shape)
     is_written = np.zeros(len(labels.ids), dtype=bool)
     table = pq.ParquetFile(released, memory_map=True)
     kind = pa.int64() if labels.ids.are_integers else pa.large_string()
     done = 0
-    for batch in table.iter_batches(BATCH, columns=["id", *names]):
+    for batch in _batches(table, ["id", *names], released):
         at = labels.ids.positions(_ids(batch.column("id"), kind, released))
         known = np.flatnonzero(at >= 0)
         values = np.stack([batch.column(name).to_numpy() for name in names], axis=1)
@@ -102,6 +108,17 @@ def write_rows(
             f"{labels.path}, column id: {len(missing)} labelled nodes are not in {released} "
             f"({first_three(labels.ids.take(missing[:3]))}); remove these rows"
         )
+
+
+def _batches(table: pq.ParquetFile, columns: list[str], released: Path) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from table.iter_batches(BATCH, columns=columns)
+    except UNREADABLE as error:
+        raise _unreadable(released, error) from None
+
+
+def _unreadable(released: Path, error: Exception) -> InputError:
+    return InputError(f"{released}: not a readable Parquet file ({error}); write it again")
 
 
 def _ids(column: Column, kind: pa.DataType, released: Path) -> Column:

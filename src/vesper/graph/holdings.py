@@ -71,14 +71,11 @@ def open_data(folder: Path | str, *, progress: Progress = no_progress) -> DataHo
 
 def _open_uncached(nodes: Source, edges: Source, progress: Progress) -> DataHoldings:
     """Build in a temporary folder that is removed together with the holdings."""
-    temporary = Path(tempfile.mkdtemp(prefix="vesper-"))
-    try:
-        holdings = _build(temporary, nodes, edges, progress)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
-    weakref.finalize(holdings, shutil.rmtree, temporary, ignore_errors=True)
-    return holdings
+    with ExitStack() as stack:
+        temporary = partial_folder(Path(tempfile.gettempdir()), "vesper-graph-")
+        holdings = _build(stack.enter_context(temporary), nodes, edges, progress)
+        weakref.finalize(holdings, stack.pop_all().close)
+        return holdings
 
 
 def _build(folder: Path, nodes: Source, edges: Source, progress: Progress) -> DataHoldings:
@@ -128,7 +125,7 @@ def _map(folder: Path) -> DataHoldings | None:
         neighbors = map_array(folder / "neighbors.npy")
         features = map_array(folder / "features.npy")
         counts = EdgeCounts(**json.loads((folder / "counts.json").read_text()))
-    except (OSError, ValueError, TypeError, KeyError, EOFError, pa.ArrowInvalid):
+    except (OSError, ValueError, TypeError, KeyError, EOFError, pa.ArrowException):
         return None
     if not len(ids) == len(features) == len(indptr) - 1 or indptr[-1] != len(neighbors):
         return None

@@ -6,6 +6,7 @@ convert text to numbers and name the rows that do not fit.
 """
 
 import difflib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,14 @@ else:
 BATCH_ROWS = 1 << 19
 """Rows in memory at a time while tables are read."""
 
+MAX_COLUMNS = 16_384
+"""Most columns of a table; more features fit into one column of fixed-size lists."""
+
+UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
+"""What pyarrow raises when a file is damaged, or uses types that it does not know."""
+
 _PARQUET_MAGIC = b"PAR1"
+_MAX_HEADER_BYTES = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -53,8 +61,9 @@ class Source:
                 with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20) as file:
                     # Smaller batches for wide rows: memory is proportional to cells, not rows.
                     rows = max(1024, BATCH_ROWS // max(1, _width(self.schema, columns) // 4))
-                    yield from file.iter_batches(batch_size=rows, columns=list(columns))
-        except (pa.ArrowInvalid, OSError) as error:
+                    batches = file.iter_batches(batch_size=rows, columns=list(columns))
+                    yield from _undamaged(batches, file.metadata.num_rows)
+        except UNREADABLE as error:
             raise InputError(_unreadable(self.path, error)) from None
 
     def require(self, *names: str) -> None:
@@ -117,7 +126,8 @@ def open_table(path: Path) -> Source:
         raise InputError(f"{path}: the file is empty; write the table again")
     schema = _csv_schema(path, head) if path.suffix == ".csv" else _parquet_schema(path, head)
     columns = tuple(schema.names)
-    repeated = sorted({column for column in columns if columns.count(column) > 1})
+    _refuse_many_columns(path, len(columns))
+    repeated = sorted(name for name, count in Counter(columns).items() if count > 1)
     if repeated:
         raise InputError(
             f"{path}: expected distinct column names, found '{repeated[0]}' more than once; "
@@ -130,21 +140,59 @@ def _parquet_schema(path: Path, head: bytes) -> pa.Schema:
     if not head.startswith(_PARQUET_MAGIC):
         raise InputError(f"{path}: the name says Parquet, but the content is something else")
     try:
-        return pq.read_schema(path)
-    except (pa.ArrowInvalid, OSError) as error:
+        schema = pq.read_schema(path)
+        _ = schema.names  # decodes them
+        return schema
+    except UNREADABLE as error:
         raise InputError(f"{path}: not a readable Parquet file ({_first_line(error)})") from None
 
 
 def _csv_schema(path: Path, head: bytes) -> pa.Schema:
     if head.startswith(_PARQUET_MAGIC) or b"\0" in head:
         raise InputError(f"{path}: the name says CSV, but the content is binary")
+    refuse_wide_header(path)
     try:
         parse = pa_csv.ParseOptions(newlines_in_values=True)
         with pa_csv.open_csv(path, parse_options=parse) as reader:
             names = reader.schema.names
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise InputError(_unreadable(path, error)) from None
     return pa.schema([(name, pa.string()) for name in names])
+
+
+def _undamaged(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Check what the Parquet reader does not: that text is UTF-8, and the number of rows."""
+    seen = 0
+    for batch in batches:
+        seen += batch.num_rows
+        if seen > rows:
+            break
+        for column in batch.columns:
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                column.validate(full=True)
+        yield batch
+    if seen != rows:
+        raise pa.ArrowInvalid(f"expected {rows} rows in each column, found more or fewer")
+
+
+def refuse_wide_header(path: Path) -> None:
+    """Refuse a CSV with too many columns before any library makes buffers for each of them."""
+    with path.open("rb") as file:
+        header = file.readline(_MAX_HEADER_BYTES)
+    if len(header) == _MAX_HEADER_BYTES:
+        raise InputError(
+            f"{path}: expected a first line with the names of the columns, found one of more than "
+            f"{_MAX_HEADER_BYTES >> 20} MiB; write one row per line"
+        )
+    _refuse_many_columns(path, header.count(b",") + 1)
+
+
+def _refuse_many_columns(path: Path, count: int) -> None:
+    if count > MAX_COLUMNS:
+        raise InputError(
+            f"{path}: expected at most {MAX_COLUMNS:,} columns, found {count:,}; write a Parquet "
+            f"file with all features in one column of fixed-size lists"
+        )
 
 
 def _csv_batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

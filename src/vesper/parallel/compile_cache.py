@@ -13,7 +13,6 @@ it. Here any change in `SOURCES` invalidates the cache, even one made while a pr
 
 import hashlib
 import pickle
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit
+
+from vesper.files import replacement_of
 
 PACKAGE = Path(__file__).parent.parent
 SOURCES = ("graph", "mechanism", "model", "parallel")
@@ -114,12 +115,8 @@ class CompiledCodeCache:
             return
         code = serialize.dumps((key, data))
         path = self._path_of(key)
-        partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
-        try:
-            partial.write_bytes(hashlib.sha256(code).digest() + code)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with replacement_of(path) as file:
+            file.write(hashlib.sha256(code).digest() + code)
         self._remove_stale_files()
 
     def load(self, key: object) -> Any:

@@ -1,12 +1,10 @@
 """One self-contained HTML page about one model: no script, font or image from elsewhere."""
 
-import contextlib
-import os
-import tempfile
 from html import escape
 from pathlib import Path
 
 from vesper.errors import InputError
+from vesper.files import replacement_of
 from vesper.report.budget_section import accounts_section
 from vesper.report.charts import (
     MOST_CLASSES,
@@ -48,20 +46,11 @@ def write_page(page: str, path: Path) -> Path:
     """
     if path.is_dir():
         raise InputError(f"{path}: expected a file for the report, got a folder; add a file name")
-    partial: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        partial = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        partial.chmod(0o644)
-        partial.replace(path)
+        with replacement_of(path) as file:
+            file.write(page.encode())
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written ({error.strerror})") from None
-    finally:
-        if partial is not None:
-            with contextlib.suppress(OSError):
-                partial.unlink()  # already gone if it was moved into place
     return path
 
 

@@ -17,6 +17,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from vesper.errors import InputError, VesperError, first_three
+from vesper.files import replacement_of
 from vesper.graph.ids import Ids, read_ids
 from vesper.graph.table_source import Column, open_table
 from vesper.model.objective import Label
@@ -89,15 +90,13 @@ def write_predictions(out: Path, ids: Ids, columns: list[str], predictions: Pred
     arrays: list[Column] = [ids.values.cast(pa.int64() if ids.are_integers else pa.string())]
     arrays += [pa.array(rows[:, k], from_pandas=True) for k in range(len(columns))]  # NaN: null
     table = pa.Table.from_arrays(arrays, names=["id", *columns])
-    partial = out.with_name(f".{out.name}.partial")
     try:
-        if out.suffix == ".csv":
-            pa_csv.write_csv(table, partial)
-        else:
-            pq.write_table(table, partial)
-        partial.replace(out)
+        with replacement_of(out) as file:
+            if out.suffix == ".csv":
+                pa_csv.write_csv(table, file)
+            else:
+                pq.write_table(table, file)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise VesperError(f"{out}: cannot be written ({error.strerror or error})") from None
 
 

@@ -6,7 +6,6 @@ It contains neither the ledger nor any noise or its source: going back to a chec
 budget, and releases come from the release store.
 """
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from vesper.errors import VesperError
-from vesper.files import read_arrays
+from vesper.files import read_arrays, replacement_of
 from vesper.party.state import Arrays
 from vesper.transport.durable_channel import DurableChannel
 
@@ -91,15 +90,10 @@ class FileCheckpoints:
         for channel in self._channels:
             channel.flush_received()
             where += channel.counts
-        partial = self._path.with_suffix(".partial")
         try:
-            with partial.open("wb") as file:
+            with replacement_of(self._path) as file:
                 np.savez(file, allow_pickle=False, position=np.array(where), **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self._path)
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise VesperError(
                 f"{self._path}: cannot be written ({error.strerror}); free some space, then "
                 f"continue with --resume"

@@ -47,6 +47,9 @@ def find_preset(name: str) -> Mapping[str, Any]:
 
 Tables = dict[str, dict[str, Any]]
 
+MAX_TOML_BYTES = 1 << 20
+"""Most bytes of a settings file."""
+
 
 def read_tables(path: Path, known: Sequence[str]) -> Tables:
     """Read a TOML file that has only known tables.
@@ -65,13 +68,42 @@ def read_toml(path: Path) -> dict[str, Any]:
         InputError: it cannot be read, or is not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = file.read(MAX_TOML_BYTES + 1)
     except OSError as error:
         raise InputError(
             f"{path}: expected a TOML file, got '{error.strerror}'; check the path"
         ) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: not a readable TOML file ({error})") from None
+    if len(content) > MAX_TOML_BYTES:
+        raise InputError(
+            f"{path}: expected a TOML file of at most {MAX_TOML_BYTES >> 20} MiB, found a larger "
+            f"one; check the path"
+        )
+    try:
+        tables = tomllib.loads(content.decode("utf-8"))
+    except RecursionError:
+        raise InputError(f"{path}: not a readable TOML file (too many brackets)") from None
+    except ValueError as error:  # not UTF-8, not TOML, or a number of thousands of digits
+        reason = str(error).partition("; use sys.")[0]
+        raise InputError(f"{path}: not a readable TOML file ({reason})") from None
+    _refuse_large_numbers(path, tables)
+    return tables
+
+
+def _refuse_large_numbers(path: Path, tables: dict[str, Any]) -> None:
+    """Refuse whole numbers of more than 64 bits; TOML has none, and messages cannot show them."""
+    pending: list[tuple[str, Any]] = [("", tables)]
+    while pending:
+        key, value = pending.pop()
+        if isinstance(value, dict):
+            pending.extend(value.items())
+        elif isinstance(value, list):
+            pending.extend((key, each) for each in value)
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise InputError(
+                f"{path}: '{key}': expected whole numbers of at most 64 bits, found one of "
+                f"{value.bit_length()} bits"
+            )
 
 
 def read_tables_with_list(

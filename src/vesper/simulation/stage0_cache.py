@@ -14,11 +14,10 @@ import hashlib
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from uuid import uuid4
 
 import numpy as np
 
-from vesper.files import read_arrays
+from vesper.files import read_arrays, replacement_of
 from vesper.party.state import Arrays, with_prefix, without_prefix
 from vesper.session.checkpoint import Position
 from vesper.session.run_spec import RunSpec
@@ -86,10 +85,8 @@ class Stage0Entry:
         where = np.array([position.stage, position.epoch, position.step])
         arrays = with_prefix("data", data) | with_prefix("label", label)
         self._path.parent.mkdir(exist_ok=True)
-        partial = self._path.with_suffix(f".{uuid4().hex}")
-        with partial.open("wb") as file:
+        with replacement_of(self._path) as file:
             np.savez(file, allow_pickle=False, position=where, **arrays)
-        partial.replace(self._path)
         self._last.clear()
         newest = sorted(self._path.parent.glob("*.npz"), key=_written, reverse=True)
         for old in newest[MAX_STORED_ENTRIES:]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vesper.drawing.sheet import Curve, Panel, draw_sheet
+from vesper.files import replacement_of
 from vesper.study.cell import Score
 from vesper.study.findings import Findings, title_of
 from vesper.study.presets import published_histograms
@@ -21,7 +22,8 @@ def write_figures(findings: Findings, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     draw = draw_histograms if findings.has_histograms else draw_curves
     path = folder / f"{findings.study.name}.svg"
-    path.write_text(draw(findings), encoding="utf-8")
+    with replacement_of(path) as file:
+        file.write(draw(findings).encode())
     return [path]
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vesper.errors import InputError
+from vesper.files import remove_abandoned_files, replacement_of
 from vesper.study.parameter_grid import Grid
 
 FACTS = "study.json"
@@ -84,6 +85,7 @@ def open_folder(folder: Path, study: Study) -> Iterator[None]:
         raise InputError(
             f"{folder}: cannot be created ({error.strerror}); choose another folder"
         ) from None
+    remove_abandoned_files(folder, FACTS)
     if (folder / FACTS).exists():
         _refuse_other(folder, read_study(folder), study)
     elif any(folder.iterdir()):
@@ -94,9 +96,8 @@ def open_folder(folder: Path, study: Study) -> Iterator[None]:
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        partial = folder / f".{FACTS}.partial"
-        partial.write_text(json.dumps(study.as_json(), indent=2), encoding="utf-8")
-        partial.replace(folder / FACTS)
+        with replacement_of(folder / FACTS) as file:
+            file.write(json.dumps(study.as_json(), indent=2).encode())
         yield
     except BlockingIOError:
         raise InputError(

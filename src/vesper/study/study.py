@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from vesper.errors import InputError
+from vesper.errors import InputError, VesperError
 from vesper.progress import Progress, no_progress
 from vesper.session.config import suggest_key
 from vesper.study.cell import CellResult, datasets_of, settings_digest, unfinished
@@ -53,6 +53,7 @@ def run_study(
 
     Raises:
         InputError: the request is invalid; nothing was started.
+        VesperError: the folder cannot be written; finished cells are kept.
     """
     name, grid = find_grid(request.study)
     for option, number in (("--workers", request.workers), ("--seeds", request.seeds)):
@@ -68,8 +69,14 @@ def run_study(
             raise InputError(f"grid: unknown measure '{each.measure}'{hint}")
     lines = {key: str(source) for key, source in sources.items()}
     study = Study(name=name, small=request.small, grid=grid, seeds=seeds, sources=lines)
-    with open_folder(request.out, study):
-        return _run(request, planned, sources, measures, progress)
+    try:
+        with open_folder(request.out, study):
+            return _run(request, planned, sources, measures, progress)
+    except OSError as error:
+        raise VesperError(
+            f"{request.out}: cannot be written ({error.strerror or error}); free some space, then "
+            f"continue with the same command"
+        ) from None
 
 
 def _run(

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vesper.errors import InputError
+from vesper.files import replacement_of
 from vesper.study.cell import CellResult, newest
 
 
@@ -115,9 +116,6 @@ def merge_journal(folder: Path) -> None:
     lines = read_results(folder)
     if not lines:
         return
-    partial = folder / f".{TABLE}.partial"
-    pq.write_table(pa.Table.from_pylist([asdict(line) for line in lines], schema=SCHEMA), partial)
-    with partial.open("rb") as file:
-        os.fsync(file.fileno())
-    partial.replace(folder / TABLE)
+    with replacement_of(folder / TABLE) as file:
+        pq.write_table(pa.Table.from_pylist([asdict(line) for line in lines], schema=SCHEMA), file)
     (folder / JOURNAL).unlink(missing_ok=True)

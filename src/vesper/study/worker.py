@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -129,7 +130,7 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_worker_loop, args=(theirs,), daemon=True)
-        with _worker_environment():
+        with _worker_environment(), _without_ctrl_c():
             self._process.start()
         theirs.close()
         self.cells = 0
@@ -142,6 +143,11 @@ class Worker:
     def seconds(self) -> float:
         """Seconds since its cell was assigned."""
         return monotonic() - self._assigned_at
+
+    @property
+    def process_id(self) -> int | None:
+        """Number of the process."""
+        return self._process.pid
 
     def assign(self, job: Job, out: Path) -> None:
         """Start measuring a cell."""
@@ -190,6 +196,21 @@ def _worker_environment() -> Iterator[None]:
         os.environ.update(before)
 
 
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Make processes that are started here never receive Ctrl-C, which ends them with their parent.
+
+    A terminal sends it to all of them. Until a worker has imported its libraries, it would print a
+    traceback. Here the signal waits for the end of the block.
+    """
+    resource_tracker.ensure_running()  # starting it would receive the signal again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def keeps_memory(library: str, version: str) -> bool:
     """Whether a C library can be configured to keep freed memory.
 
@@ -202,7 +223,6 @@ def keeps_memory(library: str, version: str) -> bool:
 
 def _worker_loop(connection: Connection) -> None:
     """Measure jobs from the connection until it is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:

@@ -39,7 +39,7 @@ class FrameLog:
         self._locations: tuple[dict[int, _FrameLocation], dict[int, _FrameLocation]] = ({}, {})
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            segments = sorted(int(path.stem) for path in folder.glob("*.frames"))
+            segments = self._needed(sorted(int(path.stem) for path in folder.glob("*.frames")))
             for segment in segments:
                 self._read(segment)
             self._segment = segments[-1] if segments else 0
@@ -110,6 +110,12 @@ class FrameLog:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+    def _needed(self, segments: list[int]) -> list[int]:
+        """Remove what a process that was killed in `start_segment` should have dropped."""
+        for dropped in segments[1:-2]:
+            self._path(dropped).unlink(missing_ok=True)
+        return segments[:1] + segments[1:][-2:]
 
     def _read(self, segment: int) -> None:
         path = self._path(segment)

@@ -68,3 +68,10 @@ def test_whole_numbers(tmp_path: Path) -> None:
         rows.whole_numbers(batch, "real", first=0)
     with pytest.raises(InputError, match="column large: expected numbers that fit a signed 64-bit"):
         rows.whole_numbers(batch, "large", first=0)
+
+
+def test_a_column_name_that_is_not_utf8(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.parquet", age=pa.array([1]))
+    path.write_bytes(path.read_bytes().replace(b"age", b"\xff\xfee"))
+    with pytest.raises(InputError, match=r"a\.parquet: not a readable Parquet file"):
+        ParquetRows(path, needed=["age"])

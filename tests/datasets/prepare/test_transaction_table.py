@@ -134,3 +134,22 @@ def test_running_out_of_memory_is_not_blamed_on_the_file(tmp_path: Path) -> None
     connection.execute("SET temp_directory = ''")
     with pytest.raises(duckdb.OutOfMemoryException):
         scan(connection, table, f"SELECT list(r ORDER BY -r) FROM {table.sql}, range(9000000) t(r)")
+
+
+def test_too_many_columns_are_refused(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(",".join(f"c{k}" for k in range(60_000)) + "\n")
+    with pytest.raises(InputError, match="at most 16,384 columns, found 60,000"):
+        open_table(connection, path)
+
+
+def test_a_column_name_that_is_not_utf8(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"age": [1]}), path)
+    path.write_bytes(path.read_bytes().replace(b"age", b"\xff\xfee"))
+    with pytest.raises(InputError, match=r"t\.parquet"):
+        open_table(connection, path)

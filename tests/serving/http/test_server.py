@@ -2,15 +2,24 @@
 
 import json
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
-from threading import Thread
+from threading import Event, Semaphore, Thread
 
 import pytest
 
 from vesper.errors import InputError
-from vesper.serving.http.server import MAX_BODY_BYTES, HttpResponse, HttpServer, json_response
+from vesper.serving.http.connections import CLIENT_SECONDS, MAX_CONNECTIONS_PER_CLIENT
+from vesper.serving.http.server import (
+    MAX_BODY_BYTES,
+    MAX_WORKING,
+    HttpResponse,
+    HttpServer,
+    Responder,
+    json_response,
+)
 
 JSON = {"Content-Type": "application/json"}
 
@@ -22,10 +31,27 @@ class Echo:
         return json_response(200, {"request": [method, path, kind, body.decode()]})
 
 
+class Busy:
+    """A service that is asked for `/wait` and takes until it is released; large on request."""
+
+    def __init__(self) -> None:
+        self.started, self.released = Semaphore(0), Event()
+
+    def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
+        if path == "/wait":
+            self.started.release()
+            self.released.wait(60)
+        return HttpResponse(200, b"x" * (1 << 26 if path == "/large" else 1))
+
+
 @contextmanager
-def serving() -> Iterator[tuple[int, list[str]]]:
+def serving(
+    service: Responder | None = None, *, client_seconds: float = CLIENT_SECONDS
+) -> Iterator[tuple[int, list[str]]]:
     lines: list[str] = []
-    with HttpServer("127.0.0.1", 0, Echo(), log=lines.append) as server:
+    with HttpServer(
+        "127.0.0.1", 0, service or Echo(), log=lines.append, client_seconds=client_seconds
+    ) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -33,6 +59,14 @@ def serving() -> Iterator[tuple[int, list[str]]]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def status_of(port: int, path: str) -> int:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as client:
+        client.request("GET", path)
+        response = client.getresponse()
+        response.read()
+        return response.status
 
 
 def raw(port: int, sent: bytes) -> bytes:
@@ -130,3 +164,82 @@ def test_a_taken_port_is_named() -> None:
         HttpServer("127.0.0.1", port, Echo(), log=lambda line: None)
     with pytest.raises(InputError, match="cannot listen"):
         HttpServer("no.such.host.invalid", 0, Echo(), log=lambda line: None)
+
+
+def test_slow_clients_keep_nobody_waiting() -> None:
+    with serving() as (port, _), ExitStack() as slow:
+        for k in range(MAX_CONNECTIONS_PER_CLIENT + 8):
+            client = slow.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            client.sendall(b"POST /predict HTTP/1.1\r\nHost: localhost\r\nX-Slow: "[: 1 + k])
+        assert [status_of(port, path) for path in ("/health", "/", "/budget")] == [200] * 3
+
+
+@pytest.mark.parametrize(
+    "start", [b"", b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999\r\n\r\n"]
+)
+def test_a_client_that_sends_a_byte_now_and_then_is_disconnected(start: bytes) -> None:
+    with (
+        serving(client_seconds=0.5) as (port, _),
+        socket.create_connection(("127.0.0.1", port), timeout=0.1) as client,
+    ):
+        client.sendall(start)
+        assert any(is_disconnected(client) for _ in range(400))
+
+
+def is_disconnected(client: socket.socket) -> bool:
+    try:
+        client.sendall(b"x")
+        return client.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_a_client_that_reads_a_byte_now_and_then_is_disconnected() -> None:
+    with (
+        serving(Busy(), client_seconds=0.5) as (port, _),
+        socket.create_connection(("127.0.0.1", port), timeout=20) as client,
+    ):
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        received = 0
+        for _ in range(40):
+            received += len(client.recv(1))
+            time.sleep(0.05)  # at this pace the response would take weeks
+        with suppress(ConnectionError):
+            while part := client.recv(1 << 20):
+                received += len(part)
+    assert received < 1 << 26
+
+
+def test_a_busy_server_says_so_and_its_health_is_still_shown() -> None:
+    service = Busy()
+    with serving(service) as (port, _), ExitStack() as waiting:
+        for _ in range(MAX_WORKING):
+            client = waiting.enter_context(closing(HTTPConnection("127.0.0.1", port)))
+            client.request("GET", "/wait")
+        for _ in range(MAX_WORKING):
+            assert service.started.acquire(timeout=60)
+        with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as client:
+            client.request("GET", "/budget")
+            response = client.getresponse()
+            assert (response.status, response.headers["Retry-After"]) == (503, "1")
+            assert set(json.loads(response.read())) == {"error", "what_to_do"}
+        assert status_of(port, "/health") == 200
+        service.released.set()
+    with serving(service) as (port, _):
+        assert status_of(port, "/wait") == 200
+
+
+def test_incomplete_bodies_are_not_answered() -> None:
+    with serving() as (port, _):
+        sent = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc"
+        assert raw(port, sent) == b""
+
+
+@pytest.mark.parametrize("method", [b"TRACE", b"CONNECT"])
+def test_unusual_methods_reach_the_service(method: bytes) -> None:
+    with serving() as (port, _):
+        response = raw(port, method + b" /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert response.startswith(b"HTTP/1.1 200 ")
+    assert method in response

@@ -139,6 +139,7 @@ def test_mistakes_of_the_peer_are_shown_and_internal_errors_are_not(
         ("GET", "/predict", "", b"", 405),
         ("DELETE", "/budget", "", b"", 405),
         ("OPTIONS", "/predict", "", b"", 405),
+        ("TRACE", "/health", "", b"", 405),
         ("HEAD", "/health", "", b"", 200),
         ("POST", "/predict", "text/plain", b'{"ids": ["a"]}', 415),
         ("POST", "/predict", "", b'{"ids": ["a"]}', 415),
@@ -185,6 +186,11 @@ def test_the_interface_is_described_and_the_page_loads_nothing(finished: "Finish
     assert "403" not in described["paths"]["/predict"]["post"]["responses"]
     predictions = described["components"]["schemas"]["Predictions"]["properties"]["predictions"]
     probabilities = predictions["items"]["properties"]["probabilities"]
+    predict_responses = described["paths"]["/predict"]["post"]["responses"]
+    assert {"400", "403", "411", "413", "415", "500", "502", "503"} < set(predict_responses)
+    text, number = predictions["items"]["properties"]["id"]["anyOf"]
+    assert (text["minLength"], text["maxLength"]) == (1, 256)
+    assert (number["minimum"], number["maximum"]) == (-(2**63), 2**63 - 1)
     assert set(probabilities["properties"]) == {"0", "1"}
     response = service.respond("GET", "/", "", b"")
     page = response.content.decode()

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
+from vesper.graph.table_source import UNREADABLE
 
 
 class NpzRows:
@@ -141,15 +142,16 @@ class ParquetRows:
         try:
             with pq.ParquetFile(path) as file:
                 self.schema = file.schema_arrow
+                self._names = self.schema.names
                 self.num_rows = file.metadata.num_rows
-        except (OSError, pa.ArrowInvalid) as error:
+        except UNREADABLE as error:
             raise self._broken(error) from None
-        missing = [name for name in needed if name not in self.schema.names]
+        missing = [name for name in needed if name not in self._names]
         if missing:
-            names = ", ".join(self.schema.names[:8])
+            names = ", ".join(self._names[:8])
             raise InputError(
                 f"{path}: expected the columns {', '.join(needed)}; {', '.join(missing)} missing, "
-                f"found {names}{', ...' if len(self.schema.names) > 8 else ''}; rename or add them"
+                f"found {names}{', ...' if len(self._names) > 8 else ''}; rename or add them"
             )
 
     def batches(self, columns: Sequence[str], rows_at_once: int) -> Iterator[pa.RecordBatch]:
@@ -157,7 +159,7 @@ class ParquetRows:
         try:
             with pq.ParquetFile(self.path) as file:
                 yield from file.iter_batches(rows_at_once, columns=list(columns))
-        except (OSError, pa.ArrowInvalid) as error:
+        except UNREADABLE as error:
             raise self._broken(error) from None
 
     def whole_numbers(self, batch: pa.RecordBatch, column: str, first: int) -> NDArray[np.int64]:

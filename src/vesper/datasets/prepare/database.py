@@ -22,6 +22,14 @@ from vesper.errors import InputError, VesperError
 
 MEMORY = "2GB"
 
+OUT_OF_SPACE = (
+    duckdb.OutOfMemoryException,
+    duckdb.IOException,
+    duckdb.FatalException,  # a statement after one that failed to write
+    duckdb.TransactionException,  # a commit that failed to write
+)
+"""Errors of DuckDB that are not a table's fault."""
+
 Windows = tuple[Window, Window]
 Connection = duckdb.DuckDBPyConnection
 
@@ -30,23 +38,29 @@ Connection = duckdb.DuckDBPyConnection
 def scratch_database(folder: Path) -> Iterator[Connection]:
     """Open a database in `folder`; data that does not fit into memory spills there too."""
     folder = folder.absolute()  # DuckDB reads a relative path such as `md:x` as an address
-    connection = duckdb.connect(str(folder / "tables.duckdb"))
+    try:
+        connection = duckdb.connect(str(folder / "tables.duckdb"))
+    except duckdb.Error as error:
+        raise _out_of_space(error) from None
     try:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute("SET temp_directory = ?", [str(folder / "spill")])
         connection.execute("SET TimeZone = 'UTC'")
         with _interruptible(connection):
             yield connection
-    except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
-        raise VesperError(
-            f"prepare: out of memory or disk space: {str(error).splitlines()[0]}"
-        ) from None
+    except OUT_OF_SPACE as error:
+        raise _out_of_space(error) from None
     except RuntimeError as error:
         if str(error) == "Query interrupted":  # DuckDB swallows what the Ctrl-C handler raised
             signal.raise_signal(signal.SIGINT)
         raise
     finally:
         connection.close()
+
+
+def _out_of_space(error: duckdb.Error) -> VesperError:
+    reason = str(error).splitlines()[0]
+    return VesperError(f"prepare: out of memory or disk space: {reason}; free some and try again")
 
 
 @contextmanager

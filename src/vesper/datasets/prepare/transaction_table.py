@@ -14,7 +14,9 @@ from typing import Any
 
 import duckdb
 
+from vesper.datasets.prepare.database import OUT_OF_SPACE
 from vesper.errors import InputError, first_three
+from vesper.graph.table_source import refuse_wide_header
 
 _PATTERN = re.compile(r"[*?\[]")
 
@@ -92,7 +94,7 @@ def scan(
     """
     try:
         return connection.execute(query).fetchall()
-    except (duckdb.OutOfMemoryException, duckdb.IOException):
+    except OUT_OF_SPACE:
         raise  # not the table's fault
     except duckdb.Error as error:
         raise _unreadable(table.path, error) from None
@@ -116,6 +118,7 @@ def _unreadable(path: Path, error: duckdb.Error) -> InputError:
 
 
 def _csv_scan(path: Path) -> str:
+    refuse_wide_header(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             header = next(csv.reader(lines), [])

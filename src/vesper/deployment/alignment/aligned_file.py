@@ -4,7 +4,6 @@ One column `id`, text, ascending; the proof and whether it was private are in th
 run leaves out labels of ids that are not in it, and refuses tables that have changed since.
 """
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 
 from vesper.deployment.alignment.align import Alignment
 from vesper.errors import InputError, VesperError, first_three
+from vesper.files import replacement_of
 from vesper.graph.ids import Ids
 from vesper.graph.labels import LabelHoldings
 
@@ -32,16 +32,13 @@ def write_aligned(state: Path, alignment: Alignment) -> Path:
     Raises:
         VesperError: the folder cannot be written.
     """
-    path, partial = aligned_path(state), aligned_path(state).with_suffix(".partial")
+    path = aligned_path(state)
     facts = {PROOF_KEY: alignment.proof.encode(), PRIVATE_KEY_NAME: str(alignment.private).encode()}
     table = pa.table({"id": alignment.ids}).replace_schema_metadata(facts)
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with partial.open("wb") as file:
+        with replacement_of(path) as file:
             pq.write_table(table, file)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
     except OSError as error:
         raise VesperError(f"{path}: cannot be written ({error.strerror})") from None
     return path

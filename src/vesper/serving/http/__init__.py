@@ -2,7 +2,9 @@
 
 Read in this order:
 
-- `server.py`: sockets with limits on sizes, times and threads; also used by `vesper board`
+- `server.py`: sockets with limits on sizes, times and connections; also used by `vesper board`
+- `connections.py`: total times, and which connection gives way when there are too many
+- `request_ids.py`: the ids of a request
 - `service.py`: the response to each request
 - `openapi.py`: the interface as OpenAPI, and the page that describes it
 """

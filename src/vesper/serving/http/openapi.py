@@ -6,12 +6,21 @@ The page loads nothing from elsewhere.
 from html import escape
 from typing import Any
 
-from vesper.serving.http.server import MAX_ID_LENGTH, MAX_IDS, policy_of
+from vesper.serving.http.request_ids import (
+    MAX_ID_LENGTH,
+    MAX_ID_NUMBER,
+    MAX_IDS,
+    MIN_ID_NUMBER,
+)
+from vesper.serving.http.server import MAX_BODY_BYTES, MAX_WORKING, policy_of
 from vesper.serving.predictor import NodePredictor
 from vesper.version import VERSION
 
 _ID = {
-    "anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH}, {"type": "integer"}]
+    "anyOf": [
+        {"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH},
+        {"type": "integer", "minimum": MIN_ID_NUMBER, "maximum": MAX_ID_NUMBER},
+    ]
 }
 _BUDGET = {
     "type": ["object", "null"],
@@ -37,7 +46,16 @@ def openapi_of(predictor: NodePredictor) -> dict[str, Any]:
         "responses": {
             "200": _response("Every id is predicted, or is no node.", _ref("Predictions")),
             "400": _response("The request is not valid.", problem),
-            "503": _response("The data party is unreachable; cached predictions follow.", partial),
+            "411": _response("The length of the body is missing.", problem),
+            "413": _response(f"The body has more than {MAX_BODY_BYTES} bytes.", problem),
+            "415": _response("The content type is not application/json.", problem),
+            "500": _response("An internal error.", problem),
+            "502": _response("The data party sent something it must not send.", problem),
+            "503": _response(
+                "The data party is unreachable, and cached predictions follow; or "
+                f"{MAX_WORKING} requests are in progress.",
+                {"anyOf": [partial, problem]},
+            ),
         },
     }
     return {

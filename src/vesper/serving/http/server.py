@@ -1,10 +1,7 @@
-"""HTTP server with limits on sizes, times and threads; parser of requests; responses.
+"""HTTP server with limits on sizes, times and connections; responses.
 
 Built on the standard library, for programs within one institution: it listens on loopback by
 default, and knows no users or passwords. Put a proxy in front of it where that is not enough.
-
-Clients of `vesper serve` send {"ids": ["u1", 7]}, which is not trusted. Ids are integers or text
-and are compared as text, so 7 and "7" are one node.
 """
 
 import base64
@@ -14,96 +11,16 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import AF_INET, AF_INET6, socket
+from io import BufferedReader, BufferedWriter
+from socket import AF_INET, AF_INET6, IPPROTO_TCP, TCP_NODELAY, socket
 from threading import BoundedSemaphore
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
-from vesper.errors import InputError, first_three
+from vesper.errors import InputError
+from vesper.serving.http.connections import CLIENT_SECONDS, Connections, TimedStream
 
 MAX_BODY_BYTES = 1 << 20
 """Most bytes in the body of a request."""
-MAX_IDS = 10_000
-"""Most ids in a request."""
-MAX_ID_LENGTH = 256
-
-Id = str | int
-
-
-@dataclass
-class BadRequestError(Exception):
-    """A mistake of the client: status, what is wrong, what to do."""
-
-    status: int
-    error: str
-    what_to_do: str
-
-
-def parse_ids(body: bytes) -> list[Id]:
-    """Parse the ids of a request; they keep their types.
-
-    Raises:
-        BadRequestError: the body is anything but an object with a list of ids.
-    """
-    try:
-        request = json.loads(body, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise BadRequestError(
-            400, f"expected JSON, got something else ({_short(error)})", EXAMPLE
-        ) from None
-    if (
-        not isinstance(request, dict)
-        or set(request) != {"ids"}
-        or not isinstance(request["ids"], list)
-    ):
-        raise BadRequestError(
-            400, 'expected an object with "ids", a list, and nothing else', EXAMPLE
-        )
-    ids = request["ids"]
-    if not 1 <= len(ids) <= MAX_IDS:
-        raise BadRequestError(
-            400,
-            f"expected 1 to {MAX_IDS} ids, got {len(ids)}",
-            "send several requests, or use `vesper predict` for a whole file",
-        )
-    wrong = [each for each in ids if not _is_id(each)]
-    if wrong:
-        raise BadRequestError(
-            400,
-            f"expected ids that are text of 1 to {MAX_ID_LENGTH} characters or 64-bit integers; "
-            f"{len(wrong)} are not ({first_three(json.dumps(each)[:40] for each in wrong)})",
-            EXAMPLE,
-        )
-    return ids
-
-
-EXAMPLE = 'send {"ids": ["u1", "u2"]} as application/json'
-
-
-def _is_id(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, int):
-        return -(2**63) <= value < 2**63
-    return isinstance(value, str) and 1 <= len(value) <= MAX_ID_LENGTH and _is_utf8(value)
-
-
-def _is_utf8(text: str) -> bool:
-    """Whether text can be encoded: JSON can hold half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _short(error: Exception) -> str:
-    return str(error)[:80] if not isinstance(error, RecursionError) else "too many brackets"
-
-
 JSON = "application/json"
 
 
@@ -152,9 +69,10 @@ def _hash_of(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-MAX_THREADS = 64
-CLIENT_TIMEOUT = 30.0
-"""Seconds after which a silent client is disconnected."""
+MAX_WORKING = 64
+"""Most responses being made at a time; further requests are told to come back."""
+ALWAYS_ANSWERED = frozenset({"/health"})
+"""Paths that need no free place: they say whether the server is alive."""
 
 
 class HttpServer(ThreadingHTTPServer):
@@ -171,14 +89,21 @@ class HttpServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(
-        self, host: str, port: int, service: Responder, *, log: Callable[[str], None]
+        self,
+        host: str,
+        port: int,
+        service: Responder,
+        *,
+        log: Callable[[str], None],
+        client_seconds: float = CLIENT_SECONDS,
     ) -> None:
-        self.service, self.log = service, log
+        self.service, self.log, self.client_seconds = service, log, client_seconds
         self.address_family = AF_INET6 if ":" in host else AF_INET
         self.hosts = _loopback_names(host)
-        self._free = BoundedSemaphore(MAX_THREADS)
+        self.connections, self._places = Connections(), BoundedSemaphore(MAX_WORKING)
         try:
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -187,19 +112,37 @@ class HttpServer(ThreadingHTTPServer):
             ) from None
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for the request; wait for a free one if all are busy."""
-        self._free.acquire()
+        """Start a thread for a connection; never waits."""
+        if not self.connections.admit(request, client_address[0]):
+            self.log(f"{client_address[0]} has too many requests in progress; refused")
+            self.shutdown_request(request)
+            return
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Handle the request and free its thread."""
+        """Handle the requests of a connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            self.connections.remove(request)
+
+    def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
+        """Respond if a place is free."""
+        if path.partition("?")[0] in ALWAYS_ANSWERED:
+            return self.service.respond(method, path, kind, body)
+        if not self._places.acquire(blocking=False):
+            response = error_response(
+                503, f"{MAX_WORKING} requests are in progress", "try again in a second"
+            )
+            return HttpResponse(503, response.content, headers={"Retry-After": "1"})
+        try:
+            return self.service.respond(method, path, kind, body)
+        finally:
+            self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Log that a client left in the middle; it is not worth a traceback."""
+        self.connections.remove(request)
         self.log("a client left before it received a response")
 
 
@@ -208,9 +151,22 @@ class _Handler(BaseHTTPRequestHandler):
     connection: socket
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "vesper", ""
-    timeout = CLIENT_TIMEOUT
-    wbufsize = -1  # head and body go out together: separately, the body would wait 40 ms
-    disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        """Read and write within a total time, head and body of a response in one piece."""
+        self.connection = self.request
+        self.connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, True)
+        self._stream = TimedStream(self.connection)
+        self.rfile, self.wfile = BufferedReader(self._stream), BufferedWriter(self._stream)
+
+    def handle_one_request(self) -> None:
+        """Give the client a limited time to send one request, and the same to take its response."""
+        self._wait_for_client()
+        super().handle_one_request()
+
+    def _wait_for_client(self) -> None:
+        self._stream.start(self.server.client_seconds)
+        self.server.connections.set_with_client(self.connection, True)
 
     def _respond(self) -> None:
         problem = self._problem()
@@ -218,11 +174,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # the body is not read
             self._write(problem)
             return
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        length = int(self.headers.get("Content-Length", "0"))
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionResetError("the client left within a request")
+        self.server.connections.set_with_client(self.connection, False)
         kind = self.headers.get("Content-Type", "")
-        self._write(self.server.service.respond(self.command, self.path, kind, body))
+        response = self.server.respond(self.command, self.path, kind, body)
+        self._wait_for_client()
+        self._write(response)
 
     do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _respond
+    do_TRACE = do_CONNECT = _respond
 
     def _problem(self) -> HttpResponse | None:
         """Refuse from the headers what must not be read."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vesper.serving.http.server import MAX_ID_LENGTH, MAX_IDS, BadRequestError, parse_ids
+from vesper.serving.http.request_ids import MAX_ID_LENGTH, MAX_IDS, BadRequestError, parse_ids
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none()
