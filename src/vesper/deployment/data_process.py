@@ -45,7 +45,8 @@ from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.release_store import ReleaseStore
 from vesper.privacy.ledger.store import Ledger
-from vesper.protocol.messages import Farewell
+from vesper.protocol.codec import encode
+from vesper.protocol.messages import Farewell, SessionFinished
 from vesper.protocol.turns import Role
 from vesper.session.checkpoint import FileCheckpoints
 from vesper.session.data_side import run_data_session
@@ -137,7 +138,7 @@ def run_data_party(
                     before_drawing=channel.refuse_stale_copy,
                 )
 
-            if resume:
+            if resume and not channel.has_sent(encode(SessionFinished())):
                 channel.connect_now()  # frames that the peer has decide what may still be drawn
             link = Link(Role.DATA, channel)
             outcome = run_data_session(
@@ -148,25 +149,24 @@ def run_data_party(
                 checkpoints=FileCheckpoints(state / "checkpoint.npz", channel),
                 observer=journal,
             )
+            result = DataResult(
+                method=config.shared.run.method,
+                seconds=time.perf_counter() - started,
+                peak_memory_bytes=peak_memory(),
+                bytes_sent=channel.bytes_sent,
+                session=channel.session,
+                privacy=privacy_facts_of(
+                    outcome.run_spec.noise_plan,
+                    source=source,
+                    label_epsilon=config.shared.privacy.label_epsilon,
+                ),
+            )
+            with new_folder(state / "result") as out:  # complete, whatever the peer does now
+                write_run(out, config.shared, result, data_party=outcome.data_side.module)
+                save_data_run(out, outcome, data, columns)
             channel.finish(patience=own.patience)
             try:
                 link.expect(Farewell)
             except PeerError as error:
                 journal.warning(f"{error}; the run is complete on this side")
-            session = channel.session
-        result = DataResult(
-            method=config.shared.run.method,
-            seconds=time.perf_counter() - started,
-            peak_memory_bytes=peak_memory(),
-            bytes_sent=outcome.bytes_sent,
-            session=session,
-            privacy=privacy_facts_of(
-                outcome.run_spec.noise_plan,
-                source=source,
-                label_epsilon=config.shared.privacy.label_epsilon,
-            ),
-        )
-        with new_folder(state / "result") as out:
-            write_run(out, config.shared, result, data_party=outcome.data_side.module)
-            save_data_run(out, outcome, data, columns)
     return result

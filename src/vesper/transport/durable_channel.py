@@ -64,6 +64,15 @@ class DurableChannel:
         return self._counts[SENT], self._counts[RECEIVED]
 
     @property
+    def bytes_sent(self) -> int:
+        """Bytes of all frames that this end has sent in the session, over all of its processes."""
+        return self._transcript.bytes_in(self._directions[SENT])
+
+    def has_sent(self, frame: bytes) -> bool:
+        """Whether this is the last frame that this end has sent, in this process or before."""
+        return self._log.frame(SENT, self._log.count(SENT) - 1) == frame
+
+    @property
     def has_checkpoints(self) -> bool:
         """Whether the session has set a checkpoint: earlier frames may be gone."""
         return self._log.has_checkpoints
@@ -79,11 +88,12 @@ class DurableChannel:
         self._reconnector.ensure_connected()
 
     def refuse_stale_copy(self) -> None:
-        """Refuse to repeat a step whose later frames the peer already has.
+        """Refuse to repeat a step whose later frames the peer already has; connects to learn that.
 
         Raises:
             VesperError: this side was restored from an older copy.
         """
+        self._reconnector.ensure_connected()
         sent, known = self._counts[SENT], self._reconnector.peer.received
         if sent < known:
             raise VesperError(
