@@ -63,7 +63,9 @@ def test_a_peer_that_may_come_back_is_waited_for_and_reported(
 
 
 @pytest.mark.parametrize(
-    "reason", [CloseReason.BUDGET, CloseReason.SETTINGS, CloseReason.PROTOCOL, CloseReason.EXCLUDED]
+    "reason",
+    sorted(set(CloseReason) - {CloseReason.DONE, CloseReason.USER, CloseReason.FAULT}),
+    ids=lambda reason: reason.name,
 )
 @pytest.mark.parametrize("has_greeted", [True, False])
 def test_a_peer_that_needs_a_person_is_not_waited_for(

@@ -5,6 +5,7 @@ identity                     certificates
 alignment                    common labelled ids, before a run
 handshake, preflight         checks of one party, and of both, before a run
 connect, state_folder        connection to the peer; the folder that a run resumes from
+starting_over                when a failed session may be discarded instead
 data_process, label_process  the run of either party, from its file to its result
 data_peers, own_graph        several data parties, one of them possibly in the same process
 saved_run                    what a finished run leaves for predictions

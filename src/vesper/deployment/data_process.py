@@ -15,6 +15,7 @@ import secrets
 import time
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from vesper.datasets.folders import new_folder
@@ -30,6 +31,7 @@ from vesper.deployment.connect import (
 from vesper.deployment.preflight import check_budget_for_run
 from vesper.deployment.saved_run import save_data_run
 from vesper.deployment.state_folder import (
+    data_close_reason,
     guard_ledger,
     hold_state_folder,
     is_charged,
@@ -121,7 +123,10 @@ def run_data_party(
         with (
             connector(config, waiting=show_waiting(config, journal)) as connect,
             closing(Ledger(own.ledger, clock=time.time)) as ledger,
-            closing_with_reason(open_party_channel(config, connect, journal)) as channel,
+            closing_with_reason(
+                open_party_channel(config, connect, journal),
+                partial(data_close_reason, config, resumed=resume),
+            ) as channel,
         ):
             guard_ledger(state, ledger, resume=resume)
 
