@@ -22,6 +22,7 @@ from vesper.errors import (
     VesperError,
 )
 from vesper.session import label_side
+from vesper.session.doors import open_door
 from vesper.transport.close_reason import CloseReason, error_for_close_reason
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 
@@ -57,18 +58,20 @@ def begin(config: PartyConfig, *, sent: int, received: int) -> Path:
 
 def fail_in(config: PartyConfig, error: Exception, *, resume: bool) -> bool:
     """Let a session fail; return whether it was kept."""
-    state = config.party.state
-    if resume:
-        with pytest.raises(type(error)), hold_state_folder(config, resume=True):
+    session, frames = config.party.state / "session", config.party.state / "frames"
+    name = session.read_bytes()
+    if not resume:
+        session.unlink()  # it is named when the party connects
+
+    def fail() -> None:
+        with hold_state_folder(config, resume=resume):
+            session.write_bytes(name)
             raise error
-        return (state / "session").exists()
-    name, frames = (state / "session").read_bytes(), state / "frames"
-    (state / "session").unlink()
-    with pytest.raises(type(error)), hold_state_folder(config, resume=False):
-        (state / "session").write_bytes(name)
-        raise error
-    assert frames.exists() == (state / "session").exists()
-    return (state / "session").exists()
+
+    with pytest.raises(type(error)):
+        fail()
+    assert frames.exists() == session.exists()
+    return session.exists()
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -141,7 +144,6 @@ def test_a_data_party_that_was_charged_does_not_say_otherwise(
 ) -> None:
     both = charged_first
     data, label = both.configs()
-    open_door = data_process.open_door
 
     def failing(*args: Any, **how: Any) -> Any:
         door, run_spec = open_door(*args, **how)

@@ -101,7 +101,7 @@ def test_a_peer_that_sends_garbage_receives_the_reason() -> None:
         one.receive()
 
 
-@pytest.mark.parametrize("content", [b"", b"\x07", b"\xff", b"\0\0", b"\3" * 300])
+@pytest.mark.parametrize("content", [b"", b"\x0a", b"\xff", b"\0\0", b"\3" * 300])
 def test_an_unknown_close_reason_is_garbage(content: bytes) -> None:
     end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
     end.receive_chunk(stream.CLOSE_CHUNK + content)
