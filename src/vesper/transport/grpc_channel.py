@@ -213,8 +213,8 @@ def _read(channel: StreamChannel, chunks: Iterator[bytes], peer: str) -> None:
         for chunk in chunks:
             channel.receive_chunk(chunk)
         channel.end_input(PeerLostError(f"the connection to {peer} was lost"))
-    except grpc.RpcError as error:
-        channel.end_input(_problem_of(error, peer))
+    except grpc.RpcError as error:  # whatever it is: this connection was open before
+        channel.end_input(PeerLostError(str(_problem_of(error, peer))))
     except Exception as error:  # the listening end gets a plain exception when a stream breaks
         channel.end_input(PeerLostError(f"the connection to {peer} broke ({_short(error)})"))
 

@@ -2,8 +2,10 @@
 
 Frames that are in the log and that the peer lacks are sent first. A lost connection is replaced, or
 ends the session, as configured; a peer that closes for a reason that waiting does not fix ends it
-at once. For a peer that repeatedly connects and disconnects without a frame in between, each reason
-is reported once, and then the 10th, 100th, ... time.
+at once. Whatever prevents the first connection of a process (a failed handshake, a certificate that
+has expired) ends it, too. Later the same only delays the next connection: it counts as a lost one.
+For a peer that repeatedly connects and disconnects without a frame in between, each reason is
+reported once, and then the 10th, 100th, ... time.
 
 Every connection starts with a greeting, which names the session and counts the frames so far:
 
@@ -25,8 +27,15 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic, sleep
 
-from vesper.errors import PeerError, PeerLostError, RemoteProtocolError, VesperError
+from vesper.errors import (
+    InputError,
+    PeerError,
+    PeerLostError,
+    RemoteProtocolError,
+    VesperError,
+)
 from vesper.files import replace_file
 from vesper.transport.channel import Channel
 from vesper.transport.close_reason import CloseReason, close_reason_for
@@ -34,6 +43,8 @@ from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 
 MAGIC = b"VSPG2"
 NO_SESSION_ID = bytes(16)
+RETRY_SECONDS = 0.5
+"""Seconds between two attempts to connect."""
 _GREETING = struct.Struct("<5s16sQQ")
 
 
@@ -215,7 +226,7 @@ class Reconnector:
     def ensure_connected(self) -> None:
         """Connect, exchange greetings, and send what the peer lacks; retry if it breaks."""
         while self._channel is None:
-            channel = self._connect(self._limit)
+            channel = self._next_connection()
             try:
                 own = SessionGreeting(
                     self.session, self._log.count(RECEIVED), self._log.count(SENT)
@@ -230,6 +241,23 @@ class Reconnector:
                 channel.close(close_reason_for(error))
                 raise
             self._channel, self._has_connected = channel, True
+
+    def _next_connection(self) -> Channel:
+        """Open a connection; after the first one, no failed attempt is final."""
+        started = monotonic()
+        while True:
+            try:
+                return self._connect(self._limit)
+            except PeerLostError:
+                raise
+            except (PeerError, InputError) as error:
+                if not self._has_connected:
+                    raise
+                lost = PeerLostError(str(error))
+                if self._limit is not None and monotonic() - started > self._limit:
+                    raise lost from None
+                self._report_and_wait(lost)
+                sleep(RETRY_SECONDS)
 
     def _reconnect(self, error: PeerLostError) -> None:
         self._channel = None
