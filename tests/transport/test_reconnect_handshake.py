@@ -182,7 +182,10 @@ def reconnector(
     )
 
 
-FAILURES = [PeerError("WRONG_VERSION_NUMBER"), InputError("the certificate expired at noon")]
+FAILURES: list[Exception] = [
+    PeerError("WRONG_VERSION_NUMBER"),
+    InputError("the certificate expired at noon"),
+]
 
 
 @pytest.fixture(autouse=True)
