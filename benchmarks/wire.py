@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from vesper.deployment.identity.authority import make_authority, sign
 from vesper.deployment.identity.credentials import read_credentials
 from vesper.deployment.identity.request import make_request
-from vesper.transport.channel import Channel
+from vesper.transport.channel import MAX_FRAME_BYTES, Channel, refuse_larger_frame
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.grpc_channel import Identity, Listener, connect
@@ -48,8 +48,9 @@ class RawChannel:
     def send(self, frame: bytes) -> None:
         self._socket.sendall(_LENGTH.pack(len(frame)) + frame)
 
-    def receive(self) -> bytes:
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+        refuse_larger_frame(length, limit, "the peer")
         return self._read(length)
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:

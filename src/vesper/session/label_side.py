@@ -84,7 +84,10 @@ def join_data_peers(
     observer: SessionObserver,
 ) -> tuple[RemoteDataParty | DataPeerGroup, Decoder]:
     """Join data parties and their decoders into one of each; a single one is returned as is."""
-    remotes = [RemoteDataParty(data_peer.link) for data_peer in data_peers]
+    remotes = [
+        RemoteDataParty(data_peer.link, decoder.embedding_shape)
+        for data_peer, decoder in zip(data_peers, decoders, strict=True)
+    ]
     if len(data_peers) == 1:
         return remotes[0], decoders[0]
     decoder = JoinedDecoder(decoders)

@@ -11,10 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vesper.errors import LocalProtocolError, PeerError, RemoteProtocolError, VesperError
+from vesper.transport.channel import MAX_FRAME_BYTES
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 from vesper.transport.reconnect import Connect, Reconnector
 from vesper.transport.transcript import Transcript
+
+MAX_LAST_FRAME_BYTES = 1 << 10
+"""Largest frame that a peer may still send once everything else is done."""
 
 
 class DurableChannel:
@@ -139,15 +143,15 @@ class DurableChannel:
         elif is_new and number >= self._reconnector.peer.received:  # else only our log had lost it
             self._reconnector.send(frame)
 
-    def receive(self) -> bytes:
-        """Read the next frame from the log, or wait for it."""
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
+        """Read the next frame from the log, or wait for one of at most `limit` bytes."""
         self._accept()
         number = self._counts[RECEIVED]
         frame = self._log.frame(RECEIVED, number)
         if frame is None:
             self._reconnector.ensure_connected()
             self._refuse_deadlock(number)
-            frame = self._reconnector.receive()
+            frame = self._reconnector.receive(limit)
         self._pending = frame
         return frame
 
@@ -166,7 +170,7 @@ class DurableChannel:
         while not (expects_last_frame and has_received):
             try:
                 self._reconnector.ensure_connected()
-                self._reconnector.receive()
+                self._reconnector.receive(MAX_LAST_FRAME_BYTES)
                 has_received = True
             except PeerError:
                 return  # lost, gone, or sending garbage: nothing more to wait for

@@ -37,7 +37,7 @@ from vesper.errors import (
     VesperError,
 )
 from vesper.files import replace_file
-from vesper.transport.channel import Channel
+from vesper.transport.channel import MAX_FRAME_BYTES, Channel
 from vesper.transport.close_reason import CloseReason, close_reason_for
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 
@@ -46,6 +46,8 @@ NO_SESSION_ID = bytes(16)
 RETRY_SECONDS = 0.5
 """Seconds between two attempts to connect."""
 _GREETING = struct.Struct("<5s16sQQ")
+MAX_GREETING_BYTES = 1 << 10
+"""Enough for the greeting of another version, which is then refused as such."""
 
 
 @dataclass(frozen=True)
@@ -201,12 +203,12 @@ class Reconnector:
         except PeerLostError as error:
             self._reconnect(error)
 
-    def receive(self) -> bytes:
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
         """Wait for the next frame, over as many connections as it takes."""
         while True:
             assert self._channel is not None
             try:
-                frame = self._channel.receive()
+                frame = self._channel.receive(limit)
             except PeerLostError as error:
                 self._reconnect(error)
                 continue
@@ -232,7 +234,9 @@ class Reconnector:
                     self.session, self._log.count(RECEIVED), self._log.count(SENT)
                 )
                 channel.send(own.to_bytes())
-                self.peer = self._checked_greeting(own, read_greeting(channel.receive()))
+                self.peer = self._checked_greeting(
+                    own, read_greeting(channel.receive(MAX_GREETING_BYTES))
+                )
                 self._send_again(channel, range(self.peer.received, own.sent))
             except PeerLostError as error:
                 self._report_and_wait(error)
