@@ -86,15 +86,14 @@ def test_a_failed_handshake_after_the_first_connection_is_reported_and_retried(
     tmp_path: Path, spoil: Callable[[bytes], bytes]
 ) -> None:
     authority, reports = Authority(), list[str]()
-    listener = Listener(
-        "127.0.0.1:0", identity=authority.identity("platform"), peer="bank", patience=PATIENCE
-    )
+    platform = authority.identity("platform")
+    listener = Listener("127.0.0.1:0", identity=lambda: platform, peer="bank", patience=PATIENCE)
     identity = authority.identity("bank")
 
     def dial(limit: float | None) -> Channel:
         return connect(
             f"127.0.0.1:{relay.port}",
-            identity=identity,
+            identity=lambda: identity,
             peer="platform",
             patience=PATIENCE,
             limit=limit,

@@ -4,6 +4,8 @@ config                       a party's TOML file
 identity                     certificates
 alignment                    common labelled ids, before a run
 handshake, preflight         checks of one party, and of both, before a run
+certificate_watch            certificates of both during a run: new files, expiry, revocation
+peer_certificate             certificate of the peer before each connection to it
 connect, state_folder        connection to the peer; the folder that a run resumes from
 starting_over                when a failed session may be discarded instead
 data_process, label_process  the run of either party, from its file to its result

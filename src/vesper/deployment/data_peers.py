@@ -64,7 +64,7 @@ def data_peer_channel(
         waiting = _stop_if_own_graph_failed(graph, waiting)
     is_own = graph is not None and table.peer_settings[number].own
     connector = graph.connector if graph is not None and is_own else peer_connector
-    with connector(pair, waiting=waiting) as connect:
+    with connector(pair, waiting=waiting, warn=observer.warning) as connect:
         channel = open_party_channel(pair, connect, observer)
 
         def reason_for(error: BaseException) -> CloseReason:

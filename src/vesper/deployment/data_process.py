@@ -121,7 +121,9 @@ def run_data_party(
         ):  # before anybody can see this party: the outcome depends on edges
             check_budget_for_run(config.shared, data, own.ledger)
         with (
-            connector(config, waiting=show_waiting(config, journal)) as connect,
+            connector(
+                config, waiting=show_waiting(config, journal), warn=journal.warning
+            ) as connect,
             closing(Ledger(own.ledger, clock=time.time)) as ledger,
             closing_with_reason(
                 open_party_channel(config, connect, journal),

@@ -240,7 +240,7 @@ def wait_for_peer_to_finish(
     """Send a peer that was cut off at the very end what it lacks; False if it does not connect."""
     with (
         state_folder_lock(config.party.state),
-        connector(config, waiting=show_waiting(config, observer)) as connect,
+        connector(config, waiting=show_waiting(config, observer), warn=observer.warning) as connect,
         closing_with_reason(open_party_channel(config, connect, observer)) as channel,
     ):
         channel.finish(patience=config.party.patience)

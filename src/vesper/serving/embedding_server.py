@@ -239,7 +239,7 @@ def serve_embeddings(
     peer = config.party.peer
     with (
         state_folder_lock(config.party.state),
-        peer_connector(config) as connect,  # waiting for a peer is not worth a message
+        peer_connector(config, warn=log) as connect,  # waiting for a peer is not worth a message
         open_embedding_server(config, snapshot=snapshot, noise=noise, progress=progress) as server,
     ):
         for line in server.served_graph.describe():

@@ -38,16 +38,11 @@ class Channel(Protocol):
         """Close the connection; the other end's next call raises the error that `why` implies."""
 
 
-def refuse_larger_frame(size: int, limit: int, peer: str) -> None:
-    """Refuse a frame, or what has arrived of it, above the limit.
-
-    Raises:
-        RemoteProtocolError: it is larger.
-    """
-    if size > limit:
-        raise RemoteProtocolError(
-            f"{peer} sent a frame of more than the {limit} bytes that are allowed at this point"
-        )
+def frame_above_limit(limit: int, peer: str) -> RemoteProtocolError:
+    """Error for a frame, or what has arrived of it, above the limit."""
+    return RemoteProtocolError(
+        f"{peer} sent a frame of more than the {limit} bytes that are allowed at this point"
+    )
 
 
 C = TypeVar("C", bound=Channel)

@@ -4,7 +4,7 @@ import queue
 import threading
 
 from vesper.errors import PeerLostError
-from vesper.transport.channel import MAX_FRAME_BYTES, refuse_larger_frame
+from vesper.transport.channel import MAX_FRAME_BYTES, frame_above_limit
 from vesper.transport.close_reason import CloseReason, error_for_close_reason
 
 FrameOrClose = bytes | CloseReason
@@ -40,7 +40,8 @@ class MemoryChannel:
         if isinstance(frame, CloseReason):
             self._incoming.put(frame)  # so that every later call raises it too
             raise error_for_close_reason(frame, "the peer")
-        refuse_larger_frame(len(frame), limit, "the peer")
+        if len(frame) > limit:
+            raise frame_above_limit(limit, "the peer")
         return frame
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 
 from vesper.errors import PeerLostError, RemoteProtocolError
-from vesper.transport.channel import MAX_FRAME_BYTES, refuse_larger_frame
+from vesper.transport.channel import MAX_FRAME_BYTES, frame_above_limit
 from vesper.transport.close_reason import CloseReason, error_for_close_reason
 
 CHUNK = 1 << 18
@@ -97,7 +97,8 @@ class StreamChannel:
             frame = self._next_frame()
         finally:
             self._make_room(due=None)
-        refuse_larger_frame(len(frame), limit, self._peer)
+        if len(frame) > limit:
+            raise frame_above_limit(limit, self._peer)
         return frame
 
     def _next_frame(self) -> bytes:
@@ -206,7 +207,8 @@ class StreamChannel:
         if self._due is None or self._held_frames:
             return False
         overhead = CHUNK_OVERHEAD * (self._due // CHUNK)  # tiny parts have more, and are refused
-        refuse_larger_frame(needed - READ_AHEAD - overhead, self._due, self._peer)
+        if needed > self._due + READ_AHEAD + overhead:
+            raise frame_above_limit(self._due, self._peer)
         return True
 
     def _make_room(self, *, due: int | None) -> None:
