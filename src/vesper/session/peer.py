@@ -111,7 +111,7 @@ class Link:
         return message
 
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 
 Hello = DataHello | LabelHello | EmbeddingServerHello | EmbeddingClientHello
 
