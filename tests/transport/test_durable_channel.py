@@ -14,7 +14,7 @@ from vesper.transport.channel import MAX_FRAME_BYTES, Channel
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.memory import MemoryChannel, MemoryRendezvous, memory_pair
-from vesper.transport.reconnect import SessionGreeting
+from vesper.transport.session_greeting import SessionGreeting
 from vesper.transport.transcript import first_difference
 
 

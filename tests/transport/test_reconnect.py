@@ -10,7 +10,8 @@ from vesper.errors import PeerError, PeerLostError, PeerStoppedError, RemoteProt
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 from vesper.transport.memory import MemoryChannel, memory_pair
-from vesper.transport.reconnect import NO_SESSION_ID, Reconnector, SessionGreeting
+from vesper.transport.reconnect import Reconnector
+from vesper.transport.session_greeting import NO_SESSION_ID, SessionGreeting
 
 FRESH = SessionGreeting(NO_SESSION_ID, received=0, sent=0).to_bytes()
 

@@ -18,7 +18,8 @@ from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.frame_log import FrameLog
 from vesper.transport.grpc_channel import Listener, connect
 from vesper.transport.memory import memory_pair
-from vesper.transport.reconnect import NO_SESSION_ID, Reconnector, SessionGreeting
+from vesper.transport.reconnect import Reconnector
+from vesper.transport.session_greeting import NO_SESSION_ID, SessionGreeting
 
 FRESH = SessionGreeting(NO_SESSION_ID, received=0, sent=0).to_bytes()
 PATIENCE = 5.0
@@ -219,6 +220,23 @@ def test_a_side_that_has_finished_does_not_wait_longer_than_its_patience(tmp_pat
     assert side.receive() == b"first"
     with pytest.raises(PeerLostError):
         side.receive()
+
+
+def test_a_side_may_give_up(tmp_path: Path) -> None:
+    waited: list[float] = []
+
+    def give_up(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            raise PeerLostError("others continue")
+
+    side = reconnector(tmp_path, reconnects=True, reports=[], failures=FAILURES[:1] * 100)
+    side._waiting = give_up
+    side.ensure_connected()
+    assert side.receive() == b"first"
+    with pytest.raises(PeerLostError, match="others continue"):
+        side.receive()
+    assert waited == sorted(waited)
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=str)

@@ -113,7 +113,11 @@ def peer_connection(config: PartyConfig, *, waiting: Waiting = ignore_waiting) -
 
 
 def open_party_channel(
-    config: PartyConfig, connect: Connect, observer: SessionObserver
+    config: PartyConfig,
+    connect: Connect,
+    observer: SessionObserver,
+    *,
+    waiting: Waiting = ignore_waiting,
 ) -> DurableChannel:
     """Open the durable channel; it connects when it is first used, and again after each loss."""
     is_data = config.party.role == "data"
@@ -125,6 +129,7 @@ def open_party_channel(
         directions=directions if is_data else directions[::-1],
         reconnects=config.party.when_lost == "wait",
         lost=observer.warning,
+        waiting=waiting,
     )
 
 

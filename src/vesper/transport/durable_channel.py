@@ -15,6 +15,7 @@ from vesper.transport.channel import MAX_FRAME_BYTES
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 from vesper.transport.reconnect import Connect, Reconnector
+from vesper.transport.stream import Waiting, ignore_waiting
 from vesper.transport.transcript import Transcript
 
 MAX_LAST_FRAME_BYTES = 1 << 10
@@ -31,6 +32,7 @@ class DurableChannel:
         directions: names of the sent and the received direction in the transcript.
         reconnects: whether to reconnect when the connection is lost, or to stop.
         lost: receives the reason each time this end waits for another connection.
+        waiting: receives the seconds for which connecting has failed.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class DurableChannel:
         directions: tuple[str, str],
         reconnects: bool,
         lost: Callable[[str], None] = lambda why: None,
+        waiting: Waiting = ignore_waiting,
     ) -> None:
         self._log = FrameLog(folder / "frames")
         self._transcript = Transcript(folder / "transcript.tsv")
@@ -52,6 +55,7 @@ class DurableChannel:
             names_session=names_session,
             reconnects=reconnects,
             lost=lost,
+            waiting=waiting,
         )
         self._directions = directions
         self._counts = [0, 0]

@@ -18,8 +18,8 @@ from typing import Any
 
 import grpc
 
-from vesper.errors import InputError, PeerError, PeerLostError, VesperError
-from vesper.transport.refusal import Refusal, meaning_of
+from vesper.errors import InputError, PeerLostError, VesperError
+from vesper.transport.refusal import Refusal, problem_of
 from vesper.transport.stream import CHUNK, StreamChannel, Waiting, ignore_waiting
 
 
@@ -234,9 +234,9 @@ def _attempt(
     def watch() -> None:
         try:
             accepted = ACCEPTED_HEADER in [tuple(pair) for pair in call.initial_metadata()]
-            problem = None if accepted else _problem_of(call, peer)  # waits for the reason
+            problem = None if accepted else problem_of(call, peer)  # waits for the reason
         except grpc.RpcError as error:
-            problem = _problem_of(error, peer)
+            problem = problem_of(error, peer)
         opened.put(problem)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -258,34 +258,9 @@ def _read(channel: StreamChannel, chunks: Iterator[bytes], peer: str) -> None:
             channel.receive_chunk(chunk)
         channel.end_input(PeerLostError(f"the connection to {peer} was lost"))
     except grpc.RpcError as error:  # whatever it is: this connection was open before
-        channel.end_input(PeerLostError(str(_problem_of(error, peer))))
+        channel.end_input(PeerLostError(str(problem_of(error, peer))))
     except Exception as error:  # the listening end gets a plain exception when a stream breaks
         channel.end_input(PeerLostError(f"the connection to {peer} broke ({_short(error)})"))
-
-
-def _problem_of(error: Any, peer: str) -> PeerError:
-    """Turn an error into one that says whether retrying can help: `PeerLostError` if it can."""
-    if not isinstance(error, grpc.Call):  # the listening end gets no reason
-        return PeerLostError(f"the connection to {peer} was lost")
-    details = str(error.details() or "")
-    if error.code() is grpc.StatusCode.PERMISSION_DENIED:
-        return PeerError(f"{peer} refused us: {meaning_of(details)}")
-    for sign, meaning in _TLS_PROBLEMS.items():
-        if sign in details:
-            return PeerError(f"{peer}: {meaning} ({sign})")
-    return PeerLostError(f"the connection to {peer} was lost ({details.strip() or error.code()})")
-
-
-_TLS_PROBLEMS = {
-    "CERTIFICATE_VERIFY_FAILED": "its certificate is not from the authority in [tls], or expired",
-    "certificate signature failure": "its certificate is not from the authority in [tls]",
-    "Hostname Verification Check failed": "its certificate carries a name other than `peer`",
-    "CERTIFICATE_REQUIRED": "it requires a certificate and got none",
-    "UNKNOWN_CA": "it does not trust the authority of our certificate",
-    "CERTIFICATE_EXPIRED": "our certificate has expired",
-    "WRONG_VERSION_NUMBER": "something other than vesper listens there",
-    "SSL_ERROR_SSL": "one of the two sides could not prove its identity; run `vesper preflight`",
-}
 
 
 def _server_configuration(identity: Identity) -> Any:
