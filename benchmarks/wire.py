@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from vesper.deployment.identity.authority import make_authority, sign
 from vesper.deployment.identity.credentials import read_credentials
 from vesper.deployment.identity.request import make_request
-from vesper.transport.channel import Channel
+from vesper.transport.channel import MAX_FRAME_BYTES, Channel, frame_above_limit
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.grpc_channel import Identity, Listener, connect
@@ -48,8 +48,10 @@ class RawChannel:
     def send(self, frame: bytes) -> None:
         self._socket.sendall(_LENGTH.pack(len(frame)) + frame)
 
-    def receive(self) -> bytes:
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+        if length > limit:
+            raise frame_above_limit(limit, "the peer")
         return self._read(length)
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:
@@ -111,7 +113,8 @@ def answer(folder: Path, pipe: Connection) -> None:
     plain = socket.create_server(("127.0.0.1", 0))
     identity = identity_in(folder, "label")
     listeners = [
-        Listener("127.0.0.1:0", identity=identity, peer="data", patience=30) for _ in range(2)
+        Listener("127.0.0.1:0", identity=lambda: identity, peer="data", patience=30)
+        for _ in range(2)
     ]
     pipe.send((plain.getsockname()[1], *(listener.port for listener in listeners)))
     raw = context(folder, "label").wrap_socket(plain.accept()[0], server_side=True)
@@ -166,7 +169,7 @@ def connected(folder: Path, raw_port: int, *grpc_ports: int) -> dict[str, Channe
     identity = identity_in(folder, "data")
 
     streams = [
-        connect(f"127.0.0.1:{port}", identity=identity, peer="label", patience=30)
+        connect(f"127.0.0.1:{port}", identity=lambda: identity, peer="label", patience=30)
         for port in grpc_ports
     ]
     return {RAW: RawChannel(raw), GRPC: streams[0], DURABLE: durable(streams[1], folder, "data")}

@@ -135,7 +135,7 @@ def institutions(tmp_path: Path) -> Institutions:
     pem = authority.certificate.public_bytes(Encoding.PEM)
     for folder in (both.data, both.label):
         request = make_request(folder.name, [], folder / "tls")[2]
-        certificate = sign(authority, request, days=2, now=now)
+        certificate = sign(authority, request, days=90, now=now)
         (folder / "tls" / f"{folder.name}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
         (folder / "tls" / "authority.pem").write_bytes(pem)
     write_template(both.settings[0], "data", graph="payments", ledger=Path("ledger.sqlite"))

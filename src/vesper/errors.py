@@ -52,6 +52,9 @@ class PeerLostError(PeerError):
 class PeerStoppedError(PeerError):
     """The peer ended the session and gave a reason; waiting will not help."""
 
+    nothing_was_charged = False
+    """Whether the peer has said that nothing was charged for the session."""
+
 
 class LocalProtocolError(VesperError):
     """This side tried to send a message out of turn: a bug on this side; nothing was sent."""

@@ -1,5 +1,6 @@
 """A side that stops sends why; the other ends at once, or waits, and both can be resumed."""
 
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -55,13 +56,19 @@ def never(why: str) -> None:
     raise AssertionError(why)
 
 
+def bytes_sent(config: PartyConfig) -> int:
+    """Bytes that the result says this side has sent."""
+    stored = json.loads((config.party.state / "result" / "result.json").read_text())
+    return int(stored["bytes_sent"])
+
+
 def weights(config: PartyConfig) -> dict[str, Any]:
     stored = np.load(config.party.state / "result" / f"{config.party.role}_party.npz")
     return {name: stored[name] for name in stored.files}
 
 
 def assert_same_as_undisturbed(both: "Both", disturbed: tuple[PartyConfig, PartyConfig]) -> None:
-    """Train once more with the same noise, elsewhere, and compare."""
+    """Train once more with the same noise, elsewhere; compare weights, and bytes sent in all."""
     both.change('state = "state"', 'state = "undisturbed"')
     both.change("ledger.sqlite", "undisturbed.sqlite")
     again = both.configs()
@@ -70,6 +77,7 @@ def assert_same_as_undisturbed(both: "Both", disturbed: tuple[PartyConfig, Party
     for actual, expected in zip(map(weights, disturbed), map(weights, again), strict=True):
         assert set(actual) == set(expected)
         assert all(np.array_equal(actual[name], expected[name]) for name in expected)
+    assert [bytes_sent(each) for each in disturbed] == [bytes_sent(each) for each in again]
 
 
 def test_the_peer_does_not_learn_of_a_refused_budget(both: "Both") -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from vesper.deployment.certificate_watch import credentials_of
 from vesper.deployment.config.party_config import Address, PartyConfig, load_party_config
-from vesper.deployment.connect import credentials_of
 from vesper.deployment.handshake import (
     MAX_GREETING_BYTES,
     PROTOCOL,
@@ -191,7 +191,7 @@ def test_a_hostile_greeting(institutions: "Institutions", greeting: bytes, messa
 def test_a_listening_run_is_recognised_and_not_disturbed(institutions: "Institutions") -> None:
     data, label = configs(institutions)
     identity = credentials_of(data).identity
-    listener = Listener(str(data.party.listen), identity=identity, peer="bank", patience=5)
+    listener = Listener(str(data.party.listen), identity=lambda: identity, peer="bank", patience=5)
     try:
         contact = reach_peer(label, HERE, seconds=5)
         assert (party_of(contact.certificate), contact.greeting) == ("platform", None)

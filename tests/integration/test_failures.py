@@ -58,18 +58,23 @@ def test_a_side_that_must_stop_does_so_with_the_exit_code_of_a_lost_peer(
     parties.check(releases=3)
 
 
+@pytest.mark.parametrize(
+    ("role", "largest_file"),
+    [("data", 45_000), ("label", 3_000), ("label", 9_000), ("label", 45_000)],
+)
 def test_a_full_disk_stops_a_side_before_it_sends(
-    two_parties: "Callable[..., Parties]",
+    two_parties: "Callable[..., Parties]", role: Any, largest_file: int
 ) -> None:
     parties = two_parties(SETTINGS)
-    parties.start("data", largest_file=45_000)
-    parties.start("label")
-    assert parties.wait("data") == 1
-    log = parties.log("data")
+    other: Any = "label" if role == "data" else "data"
+    parties.start(role, largest_file=largest_file)
+    parties.start(other)
+    assert parties.wait(role) == 1
+    log = parties.log(role)
     assert "Traceback" not in log
     assert "cannot be written" in log or "cannot be stored" in log
-    parties.start("data")
-    assert (parties.wait("data"), parties.wait("label")) == (0, 0)
+    parties.start(role)
+    assert (parties.wait(role), parties.wait(other)) == (0, 0)
     parties.check(releases=3)
 
 

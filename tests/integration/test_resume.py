@@ -32,7 +32,7 @@ from vesper.session.label_side import DataPeer, run_label_session
 from vesper.session.peer import Link
 from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
-from vesper.transport.channel import Channel
+from vesper.transport.channel import MAX_FRAME_BYTES, Channel
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.memory import MemoryChannel, MemoryRendezvous
@@ -53,8 +53,8 @@ class Stopping:
             raise KeyboardInterrupt
         self._inner.send(frame)
 
-    def receive(self) -> bytes:
-        return self._inner.receive()
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
+        return self._inner.receive(limit)
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:
         self._inner.close(why)

@@ -27,7 +27,7 @@ from vesper.session.data_side import run_data_session
 from vesper.session.doors import open_door
 from vesper.session.label_side import DataPeer, run_label_session
 from vesper.session.peer import Link
-from vesper.transport.channel import Channel
+from vesper.transport.channel import MAX_FRAME_BYTES, Channel
 from vesper.transport.close_reason import CloseReason, error_for_close_reason
 from vesper.transport.memory import memory_pair
 
@@ -60,7 +60,7 @@ class Script:
     def send(self, frame: bytes) -> None:
         self.sent.append(frame)
 
-    def receive(self) -> bytes:
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
         self._on_receive(self.taken)
         if self.taken == len(self._frames):
             raise error_for_close_reason(self._close_reason, "the peer")
@@ -162,8 +162,8 @@ class Tapped:
         self.sent.append(frame)
         self._inner.send(frame)
 
-    def receive(self) -> bytes:
-        return self._inner.receive()
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
+        return self._inner.receive(limit)
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:
         self._inner.close(why)

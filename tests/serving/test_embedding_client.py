@@ -3,14 +3,19 @@
 import threading
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from vesper.deployment.saved_run import read_saved_label_run
-from vesper.errors import PeerLostError
+from vesper.errors import PeerLostError, RemoteProtocolError
+from vesper.protocol import fields
+from vesper.protocol.codec import encode
 from vesper.protocol.messages import QueryAnswer
 from vesper.serving import embedding_client
 from vesper.serving.embedding_client import EmbeddingClient
+from vesper.serving.embedding_server import open_embedding_server
 from vesper.transport.channel import Channel
+from vesper.transport.memory import memory_pair
 
 if TYPE_CHECKING:
     from tests.fixtures.finished_run import FinishedRun
@@ -74,3 +79,33 @@ def test_a_waiting_query_does_not_block_others(
         client.query(("u02",), limit=None)
     release.set()
     thread.join()
+
+
+@pytest.mark.parametrize("count", [5, 50, 1 << 20])
+def test_an_answer_with_many_empty_ids_is_refused_before_it_is_decoded(
+    finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    answer = QueryAnswer(
+        1,
+        *(1.0, 1e-5, 0.5, 0.5),
+        ids_digest=bytes(16),
+        unknown=("",) * count,
+        values=np.zeros((0, 1, 1), dtype=np.float32),
+    )
+    frame = encode(answer)
+    with open_embedding_server(finished.data) as server:
+        hello = encode(server.hello)
+    ours, theirs = memory_pair(patience=5)
+    for each in (hello, frame):
+        theirs.send(each)
+    monkeypatch.setattr(fields.FrameReader, "read_chunks", fail)
+    client = EmbeddingClient(
+        lambda limit: ours, read_saved_label_run(finished.label), peer="platform"
+    )
+    with pytest.raises(RemoteProtocolError, match=r"the limit is 4|allowed at this point"):
+        client.query(("u01", "u02", "u03", "u04"), limit=None)
+
+
+def fail(*_: object) -> None:
+    """Fail: ids are decoded."""
+    raise AssertionError

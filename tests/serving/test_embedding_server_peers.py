@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vesper.deployment.saved_run import read_saved_label_run
-from vesper.errors import InputError, PeerError
+from vesper.errors import InputError, PeerError, RemoteProtocolError
+from vesper.protocol import fields
 from vesper.protocol.codec import encode
 from vesper.protocol.inference_turns import QUERY_TABLE
 from vesper.protocol.messages import (
@@ -26,14 +27,16 @@ from vesper.protocol.messages import (
 from vesper.protocol.turns import Role
 from vesper.serving import embedding_server
 from vesper.serving.embedding_server import (
+    MAX_IDS,
     EmbeddingServer,
     open_embedding_server,
     serve_embeddings,
     serve_peer,
 )
 from vesper.session.peer import PROTOCOL_VERSION, Link
-from vesper.transport.channel import Channel
-from vesper.transport.memory import memory_pair
+from vesper.transport import memory
+from vesper.transport.channel import MAX_FRAME_BYTES, Channel
+from vesper.transport.memory import MemoryChannel, memory_pair
 
 if TYPE_CHECKING:
     from tests.fixtures.finished_run import FinishedRun
@@ -92,6 +95,34 @@ def test_wrong_peers_are_disconnected(
         connected_to_server(
             server, encode(hello_of(finished, **wrong)), encode(EmbeddingQuery(1, ("u01",)))
         )
+
+
+def test_a_query_of_millions_of_ids_is_refused_before_they_are_decoded(
+    finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    class Asked(MemoryChannel):
+        def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
+            asked.append(limit)
+            return super().receive(limit)
+
+    monkeypatch.setattr(memory, "MemoryChannel", Asked)
+    decoded: list[int] = []
+
+    def note(reader: fields.FrameReader, count: int) -> list[bytes]:
+        decoded.append(count)
+        return []
+
+    monkeypatch.setattr(fields.FrameReader, "read_chunks", note)
+    query = encode(EmbeddingQuery(1, ("",) * (MAX_IDS + 1)))
+    with (
+        open_embedding_server(finished.data) as server,
+        pytest.raises(RemoteProtocolError, match="sent 8193 ids, the limit is 8192"),
+    ):
+        connected_to_server(server, encode(hello_of(finished)), query)
+    assert decoded == []
+    assert asked[1] <= 40 << 20
 
 
 def test_messages_out_of_turn_are_the_peers_fault(finished: "FinishedRun") -> None:

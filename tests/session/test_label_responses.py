@@ -30,6 +30,7 @@ from vesper.session.label_responses import (
 from vesper.session.run_spec import run_spec_for
 from vesper.simulation import in_process as pair_module
 from vesper.simulation.simulate import simulate
+from vesper.transport.channel import MAX_FRAME_BYTES
 from vesper.transport.memory import MemoryChannel, memory_pair
 
 NODES, CLASSES = 240, 3
@@ -66,8 +67,8 @@ class RecordingChannel:
         self.frames.append(bytes(frame))
         self._inner.send(frame)
 
-    def receive(self) -> bytes:
-        return self._inner.receive()
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
+        return self._inner.receive(limit)
 
     def close(self) -> None:
         self._inner.close()

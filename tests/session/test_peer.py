@@ -17,10 +17,13 @@ from vesper.protocol.messages import (
 )
 from vesper.protocol.turns import Role, TrainingState, TurnChecker
 from vesper.session.peer import Link, RemoteDataParty, RemoteLabelParty
+from vesper.transport.channel import MAX_FRAME_BYTES
+from vesper.transport.close_reason import CloseReason
 from vesper.transport.memory import MemoryChannel, memory_pair
 
 VALUES = np.ones((2, 3, 1), dtype=np.float32)
 ROOTS = np.arange(2)
+SHAPE = (3, 1)
 BEST, CONTINUE, STOP = Verdict.BEST, Verdict.CONTINUE, Verdict.STOP
 
 
@@ -124,7 +127,7 @@ def test_gradients_of_another_step(reply: Message, monkeypatch: pytest.MonkeyPat
 
 def test_steps_of_embeddings_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     link, peer = ready(Role.LABEL, TrainingState.READY, monkeypatch)
-    party = RemoteDataParty(link)
+    party = RemoteDataParty(link, SHAPE)
     party.load_state_arrays({"peer/step": np.array(6)})
     peer.send(encode(embeddings(7)))
     assert party.receive_embeddings(ROOTS, Purpose.EVALUATE).step == 7
@@ -140,4 +143,70 @@ def test_embeddings_of_the_other_purpose(purpose: Purpose, monkeypatch: pytest.M
     link, peer = ready(Role.LABEL, TrainingState.READY, monkeypatch)
     peer.send(encode(embeddings(1, purpose)))
     with pytest.raises(RemoteProtocolError, match="expected embeddings with purpose"):
-        RemoteDataParty(link).receive_embeddings(ROOTS, Purpose(1 - purpose))
+        RemoteDataParty(link, SHAPE).receive_embeddings(ROOTS, Purpose(1 - purpose))
+
+
+class Asked:
+    """A channel that notes the limits that it is asked for."""
+
+    def __init__(self, *frames: bytes) -> None:
+        self.limits: list[int] = []
+        self._frames = iter(frames)
+
+    def send(self, frame: bytes) -> None:
+        self.last_sent = frame
+
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
+        self.limits.append(limit)
+        return next(self._frames)
+
+    def close(self, why: CloseReason = CloseReason.DONE) -> None:
+        return
+
+
+@pytest.mark.parametrize(
+    ("state", "limit"),
+    [
+        (TrainingState.DATA_HELLO, 1 << 19),
+        (TrainingState.LABEL_HELLO, 1 << 19),
+        (TrainingState.FAREWELL, 1 << 8),
+    ],
+)
+def test_the_state_limits_the_frame_before_it_is_held(
+    state: TrainingState, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(encode(embeddings(1)))
+    role = Role.LABEL if state is TrainingState.DATA_HELLO else Role.DATA
+    ready(role, state, monkeypatch)
+    with pytest.raises(RemoteProtocolError):
+        Link(role, asked).receive()
+    assert asked.limits == [limit]
+
+
+@pytest.mark.parametrize("wire", ["float32", "float16", "int8"])
+def test_the_shape_that_is_due_limits_embeddings_and_gradients(
+    wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready(Role.LABEL, TrainingState.READY, monkeypatch)
+    sender, asked = Link(Role.DATA, Asked()), Asked()
+    sender._channel = asked
+    sender.set_wire_format(wire, seed=1)
+    values = np.ones((500, 7, 3), dtype=np.float32)
+    sender.send(Embeddings(step=1, purpose=Purpose.TRAIN, roots_digest=bytes(16), values=values))
+    arriving = Asked(asked.last_sent)
+    link = Link(Role.LABEL, arriving)
+    link.set_wire_format(wire, seed=1)
+    roots = np.arange(500)
+    assert RemoteDataParty(link, (7, 3)).receive_embeddings(roots, Purpose.TRAIN).step == 1
+    assert len(asked.last_sent) <= arriving.limits[0] <= 4 * values.size + 2000
+
+    ready(Role.DATA, TrainingState.READY, monkeypatch)
+    asked = Asked(encode(Gradients(step=1, values=values)))
+    sent = Embeddings(step=1, purpose=Purpose.TRAIN, roots_digest=bytes(16), values=values)
+    RemoteLabelParty(Link(Role.DATA, asked), patience=1).learn(sent)
+    asked_for_verdict = Asked(encode(EvaluationReply(step=1, verdict=CONTINUE)))
+    ready(Role.DATA, TrainingState.READY, monkeypatch)
+    party = RemoteLabelParty(Link(Role.DATA, asked_for_verdict), patience=1)
+    party.send_held_out(iter([embeddings(1)]))
+    assert asked.limits[0] <= 4 * values.size + 2000
+    assert asked_for_verdict.limits == [1 << 8]

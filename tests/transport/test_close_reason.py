@@ -13,7 +13,12 @@ from vesper.errors import (
     VesperError,
 )
 from vesper.transport.channel import closing_with_reason
-from vesper.transport.close_reason import CloseReason, close_reason_for, error_for_close_reason
+from vesper.transport.close_reason import (
+    CloseReason,
+    close_reason_for,
+    error_for_close_reason,
+    without_charge,
+)
 from vesper.transport.memory import memory_pair
 
 
@@ -59,6 +64,17 @@ def test_some_peers_may_come_back_and_others_need_a_person() -> None:
         error = error_for_close_reason(reason, "bank")
         assert isinstance(error, PeerLostError if reason in may_come_back else PeerStoppedError)
         assert getattr(error, "is_clean_close", False) is (reason is CloseReason.DONE)
+
+
+def test_only_some_reasons_say_that_nothing_was_charged() -> None:
+    said = [why for why in CloseReason if "UNCHARGED" in why.name]
+    for reason in CloseReason:
+        error = error_for_close_reason(reason, "bank")
+        assert getattr(error, "nothing_was_charged", False) is (reason in said)
+    assert [without_charge(why) for why in (CloseReason.BUDGET, CloseReason.SETTINGS)] == said[:2]
+    assert without_charge(CloseReason.PROTOCOL) is said[2]
+    for unchanged in (CloseReason.DONE, CloseReason.USER, CloseReason.FAULT, CloseReason.EXCLUDED):
+        assert without_charge(unchanged) is unchanged
 
 
 def test_a_clean_end_is_a_clean_close() -> None:

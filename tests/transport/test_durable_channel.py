@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from vesper.errors import LocalProtocolError, PeerError, PeerLostError, RemoteProtocolError
-from vesper.transport.channel import Channel
+from vesper.transport.channel import MAX_FRAME_BYTES, Channel
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.memory import MemoryChannel, MemoryRendezvous, memory_pair
-from vesper.transport.reconnect import SessionGreeting
+from vesper.transport.session_greeting import SessionGreeting
 from vesper.transport.transcript import first_difference
 
 
@@ -34,10 +34,10 @@ class FragileChannel:
         self._use()
         self._inner.send(frame)
 
-    def receive(self) -> bytes:
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
         self._use()
         try:
-            return self._inner.receive()
+            return self._inner.receive(limit)
         except PeerLostError:
             self._inner.close(CloseReason.FAULT)
             raise

@@ -11,12 +11,8 @@ from vesper.transport.close_reason import CloseReason
 from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.frame_log import RECEIVED, FrameLog
 from vesper.transport.memory import MemoryChannel, memory_pair
-from vesper.transport.reconnect import (
-    NO_SESSION_ID,
-    SessionGreeting,
-    read_greeting,
-    write_session_name,
-)
+from vesper.transport.reconnect import write_session_name
+from vesper.transport.session_greeting import NO_SESSION_ID, SessionGreeting, read_greeting
 
 SESSION = b"1" * 16
 

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from vesper.errors import InputError, PeerError, PeerLostError, PeerStoppedError
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.grpc_channel import Identity, Listener, connect
+from vesper.transport.refusal import Refusal, meaning_of
 from vesper.transport.stream import StreamChannel
 
 NOW = datetime.now(UTC)
@@ -60,7 +61,7 @@ def authority() -> Authority:
 @pytest.fixture
 def listener(authority: Authority) -> Iterator[Listener]:
     identity = authority.identity("platform")
-    listener = Listener("127.0.0.1:0", identity=identity, peer="bank", patience=2.0)
+    listener = Listener("127.0.0.1:0", identity=lambda: identity, peer="bank", patience=2.0)
     with closing(listener):
         yield listener
 
@@ -69,7 +70,7 @@ def dial(
     listener: Listener, identity: Identity, *, peer: str = "platform", limit: float = 5.0
 ) -> StreamChannel:
     address = f"127.0.0.1:{listener.port}"
-    return connect(address, identity=identity, peer=peer, patience=2.0, limit=limit)
+    return connect(address, identity=lambda: identity, peer=peer, patience=2.0, limit=limit)
 
 
 def test_frames_both_ways(listener: Listener, authority: Authority) -> None:
@@ -121,10 +122,9 @@ def test_the_other_end_receives_the_close_reason(
 
 
 def test_another_name_is_refused_by_the_listener(listener: Listener, authority: Authority) -> None:
-    with pytest.raises(
-        PeerError, match="expected the certificate of 'bank', got that of 'mallory'"
-    ):
+    with pytest.raises(PeerError, match="refused us: it expects a party of another name") as error:
         dial(listener, authority.identity("mallory"))
+    assert "bank" not in str(error.value)  # the name that is expected stays with the listener
     with pytest.raises(PeerLostError, match="'mallory' tried to connect and was refused"):
         listener.accept(0.1)
 
@@ -153,10 +153,11 @@ def test_an_expired_certificate_is_refused(listener: Listener, authority: Author
 
 def test_the_error_when_nobody_listens(authority: Authority) -> None:
     waited: list[float] = []
+    identity = authority.identity("bank")
     with pytest.raises(PeerLostError, match=r"platform at 127\.0\.0\.1:9"):
         connect(
             "127.0.0.1:9",
-            identity=authority.identity("bank"),
+            identity=lambda: identity,
             peer="platform",
             patience=2.0,
             waiting=waited.append,
@@ -166,9 +167,9 @@ def test_the_error_when_nobody_listens(authority: Authority) -> None:
 
 
 def test_the_error_when_the_port_is_in_use(listener: Listener, authority: Authority) -> None:
-    address = f"127.0.0.1:{listener.port}"
+    address, identity = f"127.0.0.1:{listener.port}", authority.identity("platform")
     with pytest.raises(InputError, match="is the port in use"):
-        Listener(address, identity=authority.identity("platform"), peer="bank", patience=2.0)
+        Listener(address, identity=lambda: identity, peer="bank", patience=2.0)
 
 
 def test_a_new_connection_replaces_an_old_one(listener: Listener, authority: Authority) -> None:
@@ -211,7 +212,7 @@ def test_an_abandoned_connection_does_not_keep_the_process_alive(
 
     monkeypatch.setattr(StreamChannel, "outgoing_chunks", observed_chunks)
     identity = authority.identity("platform")
-    listener = Listener("127.0.0.1:0", identity=identity, peer="bank", patience=3600.0)
+    listener = Listener("127.0.0.1:0", identity=lambda: identity, peer="bank", patience=3600.0)
     with closing(dial(listener, authority.identity("bank"))):
         listener.accept(5.0)  # and is never used
         listener.close()
@@ -220,3 +221,66 @@ def test_an_abandoned_connection_does_not_keep_the_process_alive(
 
 def test_a_key_is_never_shown(authority: Authority) -> None:
     assert "PRIVATE" not in repr(authority.identity("bank"))
+
+
+def test_a_new_identity_is_used_from_the_next_connection_on(authority: Authority) -> None:
+    def pinned(certificate: bytes) -> Identity:
+        """The bank, which trusts this certificate only."""
+        return Identity(bank.certificate, bank.key, certificate)
+
+    bank = authority.identity("bank")
+    identities = [authority.identity("platform") for _ in range(2)]
+    current = identities[0]
+    listener = Listener("127.0.0.1:0", identity=lambda: current, peer="bank", patience=2.0)
+    with closing(listener), ThreadPoolExecutor(1) as pool:
+        for number in range(2):
+            current = identities[number]
+            with pytest.raises(PeerError, match="CERTIFICATE_VERIFY_FAILED"):
+                dial(listener, pinned(identities[1 - number].certificate))
+            accepting = pool.submit(listener.accept, 5.0)
+            dial(listener, pinned(current.certificate)).close()
+            accepting.result().close()
+
+
+def test_an_identity_that_cannot_be_read_leaves_the_old_one(authority: Authority) -> None:
+    identity, is_away = authority.identity("platform"), False
+
+    def source() -> Identity:
+        if is_away:
+            raise InputError("the certificate cannot be read")
+        return identity
+
+    listener = Listener("127.0.0.1:0", identity=source, peer="bank", patience=2.0)
+    with closing(listener), ThreadPoolExecutor(1) as pool:
+        is_away = True
+        accepting = pool.submit(listener.accept, 5.0)
+        dial(listener, authority.identity("bank")).close()
+        accepting.result().close()
+
+
+def test_only_words_of_the_list_reach_a_peer_that_is_refused(authority: Authority) -> None:
+    certificates: list[bytes] = []
+
+    def admit(certificate: bytes) -> Refusal | None:
+        certificates.append(certificate)
+        if len(certificates) == 1:
+            raise InputError("a secret path")
+        return Refusal.REVOKED
+
+    platform, bank = authority.identity("platform"), authority.identity("bank")
+    listener = Listener(
+        "127.0.0.1:0", identity=lambda: platform, peer="bank", patience=2.0, admit=admit
+    )
+    with closing(listener):
+        with pytest.raises(PeerError, match="refused us: our certificate is on its list") as error:
+            dial(listener, bank)  # the first attempt failed there, and was repeated
+        assert "secret" not in str(error.value)
+        with pytest.raises(PeerLostError, match=r"'bank' \(revoked\) tried to connect"):
+            listener.accept(0.1)
+    assert certificates == [bank.certificate] * 2
+
+
+@pytest.mark.parametrize("word", [*map(str, Refusal), "anything else", ""])
+def test_every_word_has_a_meaning(word: str) -> None:
+    assert meaning_of(word).isprintable()
+    assert ("no known reason" in meaning_of(word)) is (word not in set(map(str, Refusal)))

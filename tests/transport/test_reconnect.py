@@ -10,7 +10,8 @@ from vesper.errors import PeerError, PeerLostError, PeerStoppedError, RemoteProt
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 from vesper.transport.memory import MemoryChannel, memory_pair
-from vesper.transport.reconnect import NO_SESSION_ID, Reconnector, SessionGreeting
+from vesper.transport.reconnect import Reconnector
+from vesper.transport.session_greeting import NO_SESSION_ID, SessionGreeting
 
 FRESH = SessionGreeting(NO_SESSION_ID, received=0, sent=0).to_bytes()
 
@@ -63,7 +64,9 @@ def test_a_peer_that_may_come_back_is_waited_for_and_reported(
 
 
 @pytest.mark.parametrize(
-    "reason", [CloseReason.BUDGET, CloseReason.SETTINGS, CloseReason.PROTOCOL, CloseReason.EXCLUDED]
+    "reason",
+    sorted(set(CloseReason) - {CloseReason.DONE, CloseReason.USER, CloseReason.FAULT}),
+    ids=lambda reason: reason.name,
 )
 @pytest.mark.parametrize("has_greeted", [True, False])
 def test_a_peer_that_needs_a_person_is_not_waited_for(

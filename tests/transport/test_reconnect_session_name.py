@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from vesper.errors import VesperError
-from vesper.transport.reconnect import NO_SESSION_ID, read_session_name, write_session_name
+from vesper.transport.reconnect import read_session_name, write_session_name
+from vesper.transport.session_greeting import NO_SESSION_ID
 
 
 def test_a_name_is_read_back(tmp_path: Path) -> None:

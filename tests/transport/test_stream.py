@@ -101,7 +101,7 @@ def test_a_peer_that_sends_garbage_receives_the_reason() -> None:
         one.receive()
 
 
-@pytest.mark.parametrize("content", [b"", b"\x07", b"\xff", b"\0\0", b"\3" * 300])
+@pytest.mark.parametrize("content", [b"", b"\x0a", b"\xff", b"\0\0", b"\3" * 300])
 def test_an_unknown_close_reason_is_garbage(content: bytes) -> None:
     end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
     end.receive_chunk(stream.CLOSE_CHUNK + content)
@@ -125,43 +125,89 @@ def test_any_chunk_is_a_frame_or_refused(chunk: bytes) -> None:
         assert chunk[:1] in (stream.HEARTBEAT_CHUNK, stream.PART_CHUNK) or chunk in CLOSE_CHUNKS
 
 
-def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "MAX_FRAME_BYTES", 100)
-    end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
-    for _ in range(5):
-        end.receive_chunk(stream.PART_CHUNK + bytes(30))
-    with pytest.raises(RemoteProtocolError, match="not part of a frame"):
-        end.receive()
+def feed(end: StreamChannel, chunk: bytes, count: int) -> threading.Thread:
+    """Let a thread of its own receive chunks, as a connection does."""
+
+    def read() -> None:
+        for _ in range(count):
+            end.receive_chunk(chunk)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    return thread
 
 
-def drain(end: StreamChannel) -> None:
-    while True:
-        end.receive()
+def held(end: StreamChannel) -> int:
+    return end._held_bytes
+
+
+@pytest.mark.parametrize("limit", [37, 1 << 16, 3 << 20])
+def test_a_frame_above_the_limit_is_refused_before_it_is_held(limit: int) -> None:
+    end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
+    reading = feed(end, stream.PART_CHUNK + bytes(CHUNK), 4000)  # 1000 MiB
+    with pytest.raises(RemoteProtocolError, match=f"more than the {limit} bytes that are allowed"):
+        end.receive(limit)
+    reading.join()  # what follows is dropped
+    assert held(end) <= limit + stream.READ_AHEAD + CHUNK
+
+
+@pytest.mark.parametrize("size", [36, 37, 38, 100_000])
+def test_a_short_frame_is_refused_above_the_limit_only(size: int) -> None:
+    end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
+    end.receive_chunk(stream.LAST_CHUNK + bytes(size))
+    if size <= 37:
+        assert end.receive(37) == bytes(size)
+        return
+    with pytest.raises(RemoteProtocolError, match="more than the 37 bytes"):
+        end.receive(37)
+
+
+def test_little_is_read_ahead_and_the_rest_once_it_is_due() -> None:
+    one, other = pair()
+    frames = [bytes([k]) * (5 * CHUNK) for k in range(6)]
+    for frame in frames:
+        one.send(frame)
+    for frame in frames:
+        assert held(other) <= stream.READ_AHEAD
+        assert other.receive(5 * CHUNK) == frame
+    one.close()
 
 
 @pytest.mark.parametrize(
     "chunk",
-    [stream.PART_CHUNK, stream.PART_CHUNK + b"xy", stream.LAST_CHUNK],
-    ids=["empty", "short", "frames"],
+    [stream.PART_CHUNK + b"xy", stream.LAST_CHUNK, stream.LAST_CHUNK + b"frame"],
+    ids=["parts", "empty frames", "frames"],
 )
-def test_holding_many_small_chunks_is_bounded(
-    chunk: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stream, "MAX_FRAME_BYTES", 1 << 16)
+def test_holding_many_small_chunks_is_bounded(chunk: bytes) -> None:
     end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
-    for _ in range((1 << 16) // stream.CHUNK_OVERHEAD + 1):
-        end.receive_chunk(chunk)
+    reading = feed(end, chunk, stream.READ_AHEAD // stream.CHUNK_OVERHEAD + 100)
+    reading.join(timeout=0.5)
+    assert reading.is_alive()  # it waits for room
+    assert held(end) <= stream.READ_AHEAD
+    end.abandon()
+    reading.join()
+
+
+def test_a_large_frame_in_tiny_parts_is_refused() -> None:
+    end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
+    feed(end, stream.PART_CHUNK + b"xy", 1 << 20)
+    with pytest.raises(RemoteProtocolError, match="allowed at this point"):
+        end.receive(8 * CHUNK)
+
+
+def test_an_empty_part_is_refused() -> None:
+    end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
+    end.receive_chunk(stream.PART_CHUNK)
     with pytest.raises(RemoteProtocolError, match="not part of a frame"):
-        drain(end)
+        end.receive()
 
 
-def test_received_frames_no_longer_count_against_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "MAX_FRAME_BYTES", 1 << 10)
-    end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
-    for _ in range(100):
-        end.receive_chunk(stream.PART_CHUNK + b"x" * 200)
-        end.receive_chunk(stream.LAST_CHUNK + b"y" * 200)
-        assert len(end.receive()) == 400
+def test_reading_ahead_is_not_mistaken_for_silence() -> None:
+    end = StreamChannel(peer="bank", patience=0.4, cancel=lambda: None)
+    feed(end, stream.LAST_CHUNK + bytes(2 * CHUNK), 3)
+    threading.Event().wait(1.0)  # this side computes, and the reading thread waits for room
+    for _ in range(3):
+        assert len(end.receive()) == 2 * CHUNK
 
 
 def test_a_peer_that_is_too_late_learns_that_others_continue() -> None:

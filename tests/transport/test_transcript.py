@@ -1,8 +1,13 @@
+"""The chain of all frames: equal on both sides, continued after a restart, never silently wrong."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from vesper.errors import InputError
+from vesper.errors import InputError, VesperError
 from vesper.transport.transcript import (
     Transcript,
     digest_of_frame,
@@ -56,6 +61,45 @@ def test_a_file_continues_after_a_restart_without_a_truncated_line(tmp_path: Pat
     transcript.record(2, *FRAMES[2])
     transcript.close()
     assert path.read_text() == write_transcript(tmp_path / "b", FRAMES).read_text()
+
+
+@contextmanager
+def full_disk(largest_file: int) -> Iterator[None]:
+    """Let writing beyond this size fail, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("room", [0, 40])
+def test_a_full_disk_is_one_message_and_the_file_continues_after_it(
+    tmp_path: Path, room: int
+) -> None:
+    path = write_transcript(tmp_path / "a", FRAMES[:1])
+    transcript = Transcript(path)
+    with full_disk(path.stat().st_size + room):
+        transcript.record(1, *FRAMES[1])
+        for call in (transcript.flush, transcript.close):
+            with pytest.raises(VesperError, match=r"the transcript cannot be written .*--resume"):
+                call()
+    transcript = Transcript(path)
+    for number in (1, 2):
+        transcript.record(number, *FRAMES[number])
+    transcript.close()
+    assert path.read_text() == write_transcript(tmp_path / "b", FRAMES).read_text()
+
+
+def test_bytes_are_counted_over_all_processes(tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "a", FRAMES[:2])
+    transcript = Transcript(path)
+    transcript.record(1, *FRAMES[1])  # recorded already
+    transcript.record(2, *FRAMES[2])
+    assert transcript.bytes_in("data>label") == 4
+    assert transcript.bytes_in("label>data") == 2
+    transcript.close()
 
 
 @pytest.mark.parametrize("change", ["digest", "direction", "line"])

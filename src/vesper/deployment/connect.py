@@ -1,16 +1,16 @@
 """Connection of a party to its peer, the durable channel on top, and the party's journal.
 
-One party listens, the other connects; each identifies the other by its certificate. What crosses
+One party listens, the other connects; each identifies the other by its certificate, and reads its
+own files again for every connection (`certificate_watch`). What crosses
 the durable channel is logged in the state folder, and so is the journal.
 """
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
 from typing import Protocol
 
+from vesper.deployment.certificate_watch import CertificateWatch, Warn, ignore_warning
 from vesper.deployment.config.party_config import PartyConfig
-from vesper.deployment.identity.credentials import Credentials, read_credentials
 from vesper.session.journal import Journal, open_journal
 from vesper.session.observer import SessionObserver
 from vesper.transport.channel import Channel, closing_with_reason
@@ -24,28 +24,13 @@ class PeerConnector(Protocol):
     """How a party reaches its peer."""
 
     def __call__(
-        self, config: PartyConfig, *, waiting: Waiting = ignore_waiting
+        self, config: PartyConfig, *, waiting: Waiting = ignore_waiting, warn: Warn = ignore_warning
     ) -> AbstractContextManager[Connect]:
         """Yield a function that connects to the peer, as often as it is called."""
 
 
 QUIET_SECONDS = 2.0
 """Seconds of waiting that are not worth reporting."""
-
-
-def credentials_of(config: PartyConfig, *, now: datetime | None = None) -> Credentials:
-    """Read and check this party's certificate, key and authority.
-
-    Raises:
-        InputError: they cannot be used; the message says why.
-    """
-    return read_credentials(
-        certificate=config.tls.certificate,
-        key=config.tls.key,
-        authority=config.tls.authority,
-        name=config.party.name,
-        now=now or datetime.now(UTC),
-    )
 
 
 def show_waiting(config: PartyConfig, observer: SessionObserver) -> Waiting:
@@ -61,7 +46,9 @@ def show_waiting(config: PartyConfig, observer: SessionObserver) -> Waiting:
 
 
 @contextmanager
-def peer_connector(config: PartyConfig, *, waiting: Waiting = ignore_waiting) -> Iterator[Connect]:
+def peer_connector(
+    config: PartyConfig, *, waiting: Waiting = ignore_waiting, warn: Warn = ignore_warning
+) -> Iterator[Connect]:
     """Yield a function that connects to the peer, as often as it is called.
 
     The side that listens does so until the block ends.
@@ -69,18 +56,27 @@ def peer_connector(config: PartyConfig, *, waiting: Waiting = ignore_waiting) ->
     Args:
         config: settings of this party.
         waiting: called with the seconds in which nobody has connected, or nothing has arrived.
+        warn: receives warnings about certificates of either party.
 
     Raises:
         InputError: the certificate or the address cannot be used.
     """
-    own, identity = config.party, credentials_of(config).identity
+    own, watch = config.party, CertificateWatch(config, warn=warn)
+    watch.identity()  # refuses files that cannot be used, before anything is tried
+    watch.report()
+
+    def waiting_and_watching(seconds: float) -> None:
+        watch.report()
+        waiting(seconds)
+
     if own.listen is not None:
         listener = Listener(
             str(own.listen),
-            identity=identity,
+            identity=watch.identity,
             peer=own.peer,
             patience=own.patience,
-            waiting=waiting,
+            waiting=waiting_and_watching,
+            admit=watch.refusal_of,
         )
         try:
             yield listener.accept
@@ -91,10 +87,10 @@ def peer_connector(config: PartyConfig, *, waiting: Waiting = ignore_waiting) ->
     def dial(limit: float | None) -> Channel:
         return connect(
             str(own.connect),
-            identity=identity,
+            identity=watch.identity_for_peer,
             peer=own.peer,
             patience=own.patience,
-            waiting=waiting,
+            waiting=waiting_and_watching,
             limit=limit,
         )
 
@@ -117,7 +113,11 @@ def peer_connection(config: PartyConfig, *, waiting: Waiting = ignore_waiting) -
 
 
 def open_party_channel(
-    config: PartyConfig, connect: Connect, observer: SessionObserver
+    config: PartyConfig,
+    connect: Connect,
+    observer: SessionObserver,
+    *,
+    waiting: Waiting = ignore_waiting,
 ) -> DurableChannel:
     """Open the durable channel; it connects when it is first used, and again after each loss."""
     is_data = config.party.role == "data"
@@ -129,6 +129,7 @@ def open_party_channel(
         directions=directions if is_data else directions[::-1],
         reconnects=config.party.when_lost == "wait",
         lost=observer.warning,
+        waiting=waiting,
     )
 
 

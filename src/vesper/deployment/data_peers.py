@@ -64,8 +64,8 @@ def data_peer_channel(
         waiting = _stop_if_own_graph_failed(graph, waiting)
     is_own = graph is not None and table.peer_settings[number].own
     connector = graph.connector if graph is not None and is_own else peer_connector
-    with connector(pair, waiting=waiting) as connect:
-        channel = open_party_channel(pair, connect, observer)
+    with connector(pair, waiting=waiting, warn=observer.warning) as connect:
+        channel = open_party_channel(pair, connect, observer, waiting=waiting)
 
         def reason_for(error: BaseException) -> CloseReason:
             """Let a data party that is not the cause of the error come back."""

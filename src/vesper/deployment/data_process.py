@@ -15,6 +15,7 @@ import secrets
 import time
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from vesper.datasets.folders import new_folder
@@ -34,6 +35,7 @@ from vesper.deployment.party_ledger import (
 )
 from vesper.deployment.saved_run import save_data_run
 from vesper.deployment.state_folder import (
+    data_close_reason,
     guard_ledger,
     hold_state_folder,
     named_session,
@@ -50,7 +52,8 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.release_store import ReleaseStore
 from vesper.privacy.ledger.overlap_report import describe_change, describe_overlaps
 from vesper.privacy.ledger.reservation import return_unused
-from vesper.protocol.messages import Farewell
+from vesper.protocol.codec import encode
+from vesper.protocol.messages import Farewell, SessionFinished
 from vesper.protocol.turns import Role
 from vesper.session.checkpoint import FileCheckpoints
 from vesper.session.data_side import run_data_session
@@ -129,8 +132,13 @@ def run_data_party(
             for text in (*describe_overlaps(ledger, own.graph), *changes):
                 journal.warning(text)
         with (
-            connector(config, waiting=show_waiting(config, journal)) as connect,
-            closing_with_reason(open_party_channel(config, connect, journal)) as channel,
+            connector(
+                config, waiting=show_waiting(config, journal), warn=journal.warning
+            ) as connect,
+            closing_with_reason(
+                open_party_channel(config, connect, journal),
+                partial(data_close_reason, config, resumed=resume),
+            ) as channel,
         ):
 
             def door_opener(run_spec: RunSpec) -> tuple[Door, RunSpec]:
@@ -147,7 +155,7 @@ def run_data_party(
                     before_drawing=channel.refuse_stale_copy,
                 )
 
-            if resume:
+            if resume and not channel.has_sent(encode(SessionFinished())):
                 channel.connect_now()  # frames that the peer has decide what may still be drawn
             link = Link(Role.DATA, channel)
             outcome = run_data_session(
@@ -158,26 +166,25 @@ def run_data_party(
                 checkpoints=FileCheckpoints(state / "checkpoint.npz", channel),
                 observer=journal,
             )
+            result = DataResult(
+                method=config.shared.run.method,
+                seconds=time.perf_counter() - started,
+                peak_memory_bytes=peak_memory(),
+                bytes_sent=channel.bytes_sent,
+                session=channel.session,
+                privacy=privacy_facts_of(
+                    outcome.run_spec.noise_plan,
+                    source=source,
+                    label_epsilon=config.shared.privacy.label_epsilon,
+                ),
+            )
+            with new_folder(state / "result") as out:  # complete, whatever the peer does now
+                write_run(out, config.shared, result, data_party=outcome.data_side.module)
+                save_data_run(out, outcome, data, columns)
+            return_unused(ledger, run=run)  # it will never need the rest
             channel.finish(patience=own.patience)
             try:
                 link.expect(Farewell)
             except PeerError as error:
                 journal.warning(f"{error}; the run is complete on this side")
-            session = channel.session
-        result = DataResult(
-            method=config.shared.run.method,
-            seconds=time.perf_counter() - started,
-            peak_memory_bytes=peak_memory(),
-            bytes_sent=outcome.bytes_sent,
-            session=session,
-            privacy=privacy_facts_of(
-                outcome.run_spec.noise_plan,
-                source=source,
-                label_epsilon=config.shared.privacy.label_epsilon,
-            ),
-        )
-        with new_folder(state / "result") as out:
-            write_run(out, config.shared, result, data_party=outcome.data_side.module)
-            save_data_run(out, outcome, data, columns)
-        return_unused(ledger, run=run)  # the result is complete: it will never need the rest
     return result

@@ -69,7 +69,7 @@ def wait_for_peer(config: PartyConfig, own: PreflightGreeting, *, seconds: float
         PeerError: the peer did not connect; the message says who else did.
     """
     party = config.party
-    context = _context(config, ssl.PROTOCOL_TLS_SERVER)
+    context = tls_context(config, ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = ssl.CERT_REQUIRED
     context.set_alpn_protocols([PROTOCOL])
     refused, until = "", time.monotonic() + seconds
@@ -85,7 +85,7 @@ def wait_for_peer(config: PartyConfig, own: PreflightGreeting, *, seconds: float
             except TimeoutError:
                 continue
             except ssl.SSLError as error:
-                refused = f"somebody connected, but {_explain_tls_error(error, party.peer)}"
+                refused = f"somebody connected, but {explain_tls_error(error, party.peer)}"
             except (OSError, PeerError) as error:
                 refused = f"somebody connected: {error}"
     raise PeerError(
@@ -122,7 +122,7 @@ def bound_socket(address: Address | None) -> socket.socket:
 def _reach_once(config: PartyConfig, own: PreflightGreeting) -> PeerContact:
     party, address = config.party, config.party.connect
     assert address is not None
-    context = _context(config, ssl.PROTOCOL_TLS_CLIENT)
+    context = tls_context(config, ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols([PROTOCOL, "h2"])
     try:
         with (
@@ -136,7 +136,7 @@ def _reach_once(config: PartyConfig, own: PreflightGreeting) -> PeerContact:
             f"IP address"
         ) from None
     except ssl.SSLError as error:
-        raise PeerError(f"{address}: {_explain_tls_error(error, party.peer)}") from None
+        raise PeerError(f"{address}: {explain_tls_error(error, party.peer)}") from None
     except OSError as error:
         why = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
         raise PeerLostError(
@@ -145,7 +145,7 @@ def _reach_once(config: PartyConfig, own: PreflightGreeting) -> PeerContact:
         ) from None
 
 
-def _context(config: PartyConfig, protocol: int) -> ssl.SSLContext:
+def tls_context(config: PartyConfig, protocol: int) -> ssl.SSLContext:
     """Make a TLS context in which both sides check the other's certificate."""
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -205,7 +205,7 @@ def _exactly(secure: ssl.SSLSocket, count: int) -> bytes:
     return content
 
 
-def _explain_tls_error(error: ssl.SSLError, peer: str) -> str:
+def explain_tls_error(error: ssl.SSLError, peer: str) -> str:
     """Explain what a failed handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _VERIFY_ERRORS.get(error.verify_code, error.verify_message).format(peer=peer)

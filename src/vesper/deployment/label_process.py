@@ -10,6 +10,7 @@ that has left cannot be queried, and has no saved run.
 """
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +43,7 @@ from vesper.session.label_side import LabelOutcome, label_objective, run_label_s
 from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.session.result import LabelResult, PartyFacts, peak_memory, privacy_facts_of, write_run
 from vesper.session.run_spec import least_private
+from vesper.transport.durable_channel import DurableChannel
 
 
 def save_peer_runs(
@@ -148,9 +150,7 @@ def run_label_party_with_peers(
             observer=journal,
             responses=responses,
         )
-        result = _label_result(
-            table, outcome, [each.session for each in channels], time.perf_counter() - started
-        )
+        result = _label_result(table, outcome, channels, seconds=time.perf_counter() - started)
         with new_folder(state / "result") as out:  # complete, whatever the peers do from here on
             write_run(out, config.shared, result, label_party=outcome.label_side.module)
             calibration = label_objective(config.shared, labels).calibration(labels.classes)
@@ -200,11 +200,15 @@ def _responses(
 
 
 def _label_result(
-    table: MultiPartyConfig, outcome: LabelOutcome, sessions: list[str], seconds: float
+    table: MultiPartyConfig,
+    outcome: LabelOutcome,
+    channels: Sequence[DurableChannel],
+    *,
+    seconds: float,
 ) -> LabelResult:
     noise_plans = [each.noise_plan for each in outcome.run_specs]
     label_epsilon = table.own.shared.privacy.label_epsilon
-    best = outcome.best_stage
+    best, sessions = outcome.best_stage, [channel.session for channel in channels]
     return LabelResult(
         method=table.own.shared.run.method,
         metric=outcome.metric,
@@ -214,7 +218,7 @@ def _label_result(
         stages=outcome.stages,
         seconds=seconds,
         peak_memory_bytes=peak_memory(),
-        bytes_sent=outcome.bytes_sent,
+        bytes_sent=sum(channel.bytes_sent for channel in channels),
         session=sessions[0],
         privacy=privacy_facts_of(
             least_private(noise_plans), source=DRAWN_BY_DATA_PARTY, label_epsilon=label_epsilon

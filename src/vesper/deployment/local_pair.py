@@ -138,7 +138,7 @@ def _start(pair: LocalPair, name: str) -> "subprocess.Popen[str]":
 
 def _certify(authority: Authority, name: str, tls: Path, now: datetime) -> None:
     request = make_request(name, [], tls)[2]
-    certificate = sign(authority, request, days=30, now=now)
+    certificate = sign(authority, request, days=90, now=now)
     (tls / f"{name}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
     (tls / "authority.pem").write_bytes(authority.certificate.public_bytes(Encoding.PEM))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
+from vesper.deployment.certificate_watch import Warn, ignore_warning
 from vesper.deployment.config.multi_party_config import MultiPartyConfig
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.data_process import run_data_party
@@ -38,7 +39,7 @@ class InMemoryConnector:
 
     @contextmanager
     def connector(
-        self, config: PartyConfig, *, waiting: Waiting = ignore_waiting
+        self, config: PartyConfig, *, waiting: Waiting = ignore_waiting, warn: Warn = ignore_warning
     ) -> Iterator[Connect]:
         """Yield a function that connects to the other end."""
 

@@ -24,8 +24,8 @@ from vesper.deployment.alignment.aligned_file import (
     read_aligned,
     refuse_unaligned,
 )
+from vesper.deployment.certificate_watch import credentials_of
 from vesper.deployment.config.party_config import PartyConfig
-from vesper.deployment.connect import credentials_of
 from vesper.deployment.handshake import (
     PeerContact,
     PreflightGreeting,
@@ -33,6 +33,8 @@ from vesper.deployment.handshake import (
     reach_peer,
     wait_for_peer,
 )
+from vesper.deployment.identity.credentials import RENEWAL_DAYS
+from vesper.deployment.identity.revocation import is_revoked
 from vesper.deployment.party_ledger import open_party_ledger, reserve_for_party
 from vesper.errors import InputError, PeerError, VesperError
 from vesper.graph.holdings import DataHoldings, open_data
@@ -109,8 +111,6 @@ MIN_FREE_BYTES = 1 << 28
 """Bytes that should be free on the disk of the state folder."""
 MAX_CLOCK_DIFFERENCE = 120.0
 """Seconds that two clocks may differ."""
-RENEWAL_DAYS = 14
-"""Days before the end of a certificate from which on its renewal is recommended."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +240,11 @@ class Preflight:
             self._contact = wait_for_peer(self._config, own, seconds=self._wait)
         else:
             self._contact = reach_peer(self._config, own, seconds=self._wait)
+        if is_revoked(self._contact.certificate, self._config.tls.revoked):
+            raise PeerError(
+                f"the certificate of {party.peer} is on the list {self._config.tls.revoked} of "
+                f"revoked ones; it needs a new one"
+            )
         return f"{party.peer} at {party.listen or party.connect} has the right certificate"
 
     def _peer_contract(self) -> str:

@@ -28,14 +28,8 @@ from vesper.deployment.connect import (
     show_waiting,
 )
 from vesper.deployment.party_ledger import open_party_ledger
-from vesper.errors import (
-    BudgetError,
-    InputError,
-    PeerError,
-    PeerLostError,
-    RemoteProtocolError,
-    VesperError,
-)
+from vesper.deployment.starting_over import may_start_over
+from vesper.errors import InputError, PeerLostError, VesperError
 from vesper.files import remove_abandoned_files, replace_file
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.reservation import return_unused
@@ -43,8 +37,10 @@ from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.session.contract import refuse_unapproved
 from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.transport.channel import closing_with_reason
-from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
-from vesper.transport.reconnect import NO_SESSION_ID, read_session_name, write_session_name
+from vesper.transport.close_reason import CloseReason, close_reason_for, without_charge
+from vesper.transport.frame_log import SENT, FrameLog
+from vesper.transport.reconnect import read_session_name, write_session_name
+from vesper.transport.session_greeting import NO_SESSION_ID
 
 
 def refuse_lost_ledger(state: Path, ledger: Path, *, resume: bool) -> None:
@@ -137,7 +133,7 @@ def hold_state_folder(
             )
         if resume and not has_started:
             raise InputError(f"{state}: there is no run to resume; start without --resume")
-        with _discard_if_nothing_happened(config, is_multi_party=is_multi_party):
+        with _discard_if_uncharged(config, resumed=resume, is_multi_party=is_multi_party):
             yield state
 
 
@@ -158,22 +154,22 @@ def state_folder_lock(state: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _discard_if_nothing_happened(config: PartyConfig, *, is_multi_party: bool) -> Iterator[None]:
-    """Discard a session that failed before anything was trained, released or charged.
+def _discard_if_uncharged(
+    config: PartyConfig, *, resumed: bool, is_multi_party: bool
+) -> Iterator[None]:
+    """Discard a session that failed, if it is certain that nothing was charged for it.
 
     Once the cause is fixed (contracts that differ, unknown ids in a roster, a budget that does not
-    suffice), both sides start again. A session is not discarded if the peer was lost, which may
-    come back, or if another one of several data parties caused the error.
+    suffice), both sides start again. A session is not discarded if another one of several data
+    parties caused the error.
     """
     try:
         yield
-    except PeerLostError:
-        raise
-    except (InputError, BudgetError, PeerError) as error:
+    except VesperError as error:
         is_spared = is_multi_party and is_about_another_party(
             error, config, sent=_num_frames_sent(config)
         )
-        if not (is_spared or _may_have_started_training(config, error) or is_charged(config)):
+        if not is_spared and _is_surely_uncharged(config, error, resumed=resumed):
             _discard_session(config)
         raise
 
@@ -222,17 +218,18 @@ def _delete_session(state: Path) -> None:
         (state / name).unlink(missing_ok=True)
 
 
-def _may_have_started_training(config: PartyConfig, error: VesperError) -> bool:
-    """Whether the data party has sent more than a hello, or the label party received more.
+def _is_surely_uncharged(config: PartyConfig, error: BaseException, *, resumed: bool) -> bool:
+    try:
+        return may_start_over(config, error, resumed=resumed) and not is_charged(config)
+    except VesperError:
+        return False  # the ledger or the log cannot be read
 
-    A frame that the label party refuses is not in its log; after the roster it can only contain
-    embeddings.
-    """
-    with closing(FrameLog(config.party.state / "frames")) as log:
-        if config.party.role == "data":
-            return log.count(SENT) > 1
-        refuses_embeddings = log.count(SENT) > 1 and isinstance(error, RemoteProtocolError)
-        return log.count(RECEIVED) > 1 or refuses_embeddings
+
+def data_close_reason(config: PartyConfig, error: BaseException, *, resumed: bool) -> CloseReason:
+    """Close reason of a data party, which says so if nothing was charged for the session."""
+    reason = close_reason_for(error)
+    is_uncharged = _is_surely_uncharged(config, error, resumed=resumed)
+    return without_charge(reason) if is_uncharged else reason
 
 
 def is_charged(config: PartyConfig) -> bool:
@@ -274,7 +271,7 @@ def wait_for_peer_to_finish(
     """Send a peer that was cut off at the very end what it lacks; False if it does not connect."""
     with (
         state_folder_lock(config.party.state),
-        connector(config, waiting=show_waiting(config, observer)) as connect,
+        connector(config, waiting=show_waiting(config, observer), warn=observer.warning) as connect,
         closing_with_reason(open_party_channel(config, connect, observer)) as channel,
     ):
         channel.finish(patience=config.party.patience)

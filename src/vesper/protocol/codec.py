@@ -9,7 +9,7 @@ Embeddings and gradients are sent in the format of the contract, every other ten
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
@@ -85,6 +85,26 @@ class Limits:
 
 
 NO_LIMITS = Limits()
+HEAD_BYTES = 1 << 10
+"""More than all fields of a message together, apart from its tensors and ids."""
+
+
+def largest_frame(kinds: Iterable[type[Any]], limits: Limits = NO_LIMITS) -> int:
+    """Largest size of a frame with a message of one of these kinds."""
+    return max(
+        (min(FRAME_LIMITS.get(kind, limits.frame), limits.frame) for kind in kinds), default=0
+    )
+
+
+def tensor_frame_bytes(*shape: int) -> int:
+    """Largest size of a frame with a tensor of this shape, whatever its format."""
+    rows, *row = shape
+    return min(HEAD_BYTES + (4 * max(rows, 1) + 4) * math.prod(row), MAX_FRAME_BYTES)
+
+
+def ids_frame_bytes(count: int, *, longest: int) -> int:
+    """Largest size of a frame with so many ids of at most `longest` bytes."""
+    return min(HEAD_BYTES + count * (4 + longest), MAX_FRAME_BYTES)
 
 
 def encode(message: Message, rounding: Rounding = NO_ROUNDING) -> bytes:
@@ -113,7 +133,7 @@ def decode(frame: bytes, limits: Limits = NO_LIMITS) -> Message:
     if number >= len(KINDS):
         raise RemoteProtocolError(f"the peer sent a message of unknown kind {number}")
     kind = KINDS[number]
-    largest = min(FRAME_LIMITS.get(kind, MAX_FRAME_BYTES), limits.frame)
+    largest = largest_frame([kind], limits)
     if len(frame) > largest:
         raise RemoteProtocolError(
             f"the peer sent a {kind.__name__} of {len(frame)} bytes, the limit is {largest}"

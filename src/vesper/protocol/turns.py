@@ -5,7 +5,7 @@
 queries after training is in `inference_turns`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
@@ -85,6 +85,11 @@ class TurnChecker:
     def __init__(self, role: Role, table: TurnTable = TRAINING_TABLE) -> None:
         self.role, self._table = role, table
         self.state = table.first
+
+    @property
+    def due(self) -> Collection[type[Message]]:
+        """Messages that may come next, from either end."""
+        return self._table.turns[self.state]
 
     def record_sent(self, message: Message) -> None:
         """Advance the state before `message` is sent.

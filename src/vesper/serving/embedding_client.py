@@ -12,6 +12,8 @@ from time import monotonic
 
 from vesper.deployment.saved_run import SavedLabelRun
 from vesper.errors import LocalProtocolError, PeerError, PeerLostError, RemoteProtocolError
+from vesper.method.registry import find_method
+from vesper.protocol.codec import MAX_FRAME_BYTES, Limits, ids_frame_bytes, tensor_frame_bytes
 from vesper.protocol.fields import digest_of_ids
 from vesper.protocol.inference_turns import QUERY_TABLE
 from vesper.protocol.messages import (
@@ -47,6 +49,8 @@ class EmbeddingClient:
 
     def __init__(self, connect: Connect, run: SavedLabelRun, *, peer: str) -> None:
         self._connect, self._run, self._peer = connect, run, peer
+        method = find_method(run.config.run.method)
+        self._shape = method.make_decoder(run.config, run.sizes).embedding_shape
         self._lock = threading.Lock()
         self._open: tuple[Channel, Link, str] | None = None
         self._number = 0
@@ -99,7 +103,7 @@ class EmbeddingClient:
                 _, link, snapshot = self._open or self._open_link(limit)
                 self._number += 1
                 link.send(EmbeddingQuery(number=self._number, ids=ids))
-                return snapshot, self._checked(link.receive(), ids)
+                return snapshot, self._checked(link.receive(self._reply_limits(ids)), ids)
             except PeerLostError as error:
                 self._drop(close_reason_for(error))
                 if is_fresh:
@@ -108,6 +112,13 @@ class EmbeddingClient:
             except BaseException as error:
                 self._drop(close_reason_for(error))
                 raise
+
+    def _reply_limits(self, ids: IdTexts) -> Limits:
+        """Limits of the reply to a query: all ids may be unknown, or all known."""
+        longest = max((len(text.encode()) for text in ids), default=0)
+        unknown = ids_frame_bytes(len(ids), longest=longest)
+        known = tensor_frame_bytes(len(ids), *self._shape)
+        return Limits(ids=len(ids), frame=min(unknown + known, MAX_FRAME_BYTES))
 
     def _open_link(self, limit: float | None) -> tuple[Channel, Link, str]:
         channel = self._connect(limit)

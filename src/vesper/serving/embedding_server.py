@@ -31,6 +31,7 @@ from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.overlap_report import describe_overlaps
 from vesper.privacy.ledger.reservation import return_unused
 from vesper.progress import Progress, no_progress
+from vesper.protocol.codec import Limits, ids_frame_bytes
 from vesper.protocol.fields import digest_of_ids
 from vesper.protocol.inference_turns import QUERY_TABLE
 from vesper.protocol.messages import (
@@ -54,6 +55,8 @@ from vesper.transport.channel import closing_with_reason
 MAX_IDS = 8192
 """Most ids in one query."""
 MAX_ID_LENGTH = 1024
+QUERY_LIMITS = Limits(ids=MAX_IDS, frame=ids_frame_bytes(MAX_IDS, longest=4 * MAX_ID_LENGTH))
+"""Limits of a query; a character has at most four bytes."""
 SERVED_PLANS = ("certified", "edge-free")
 
 
@@ -203,7 +206,7 @@ def serve_peer(server: EmbeddingServer, link: Link, *, log: Log = lambda line: N
         raise PeerError("the peer queries the model of another run than this one")
     if not 0 <= hello.stage < server.stages:
         raise RemoteProtocolError(f"the peer requests stage {hello.stage} of {server.stages}")
-    while isinstance(query := link.receive(), EmbeddingQuery):
+    while isinstance(query := link.receive(QUERY_LIMITS), EmbeddingQuery):
         reply = server.reply(query, stage=hello.stage)
         link.send(reply)
         if query.ids:
@@ -238,7 +241,7 @@ def serve_embeddings(
         open_embedding_server(
             config, snapshot=snapshot, graph=graph, noise=noise, progress=progress, log=log
         ) as server,
-        peer_connector(config) as connect,  # waiting for a peer is not worth a message
+        peer_connector(config, warn=log) as connect,  # waiting for a peer is not worth a message
     ):
         for line in server.served_graph.describe():
             log(line)

@@ -117,7 +117,6 @@ class DataOutcome:
     door: Door
     data_side: Representation
     roster: Roster
-    bytes_sent: int
 
 
 def run_data_session(
@@ -182,4 +181,4 @@ def run_data_session(
     run_data_side(
         party, link, agreed.schedule, door=door, checkpoints=checkpoints, observer=observer
     )
-    return DataOutcome(agreed, door, data_side, roster, link.bytes_sent)
+    return DataOutcome(agreed, door, data_side, roster)

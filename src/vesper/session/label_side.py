@@ -84,7 +84,10 @@ def join_data_peers(
     observer: SessionObserver,
 ) -> tuple[RemoteDataParty | DataPeerGroup, Decoder]:
     """Join data parties and their decoders into one of each; a single one is returned as is."""
-    remotes = [RemoteDataParty(data_peer.link) for data_peer in data_peers]
+    remotes = [
+        RemoteDataParty(data_peer.link, decoder.embedding_shape)
+        for data_peer, decoder in zip(data_peers, decoders, strict=True)
+    ]
     if len(data_peers) == 1:
         return remotes[0], decoders[0]
     decoder = JoinedDecoder(decoders)
@@ -110,7 +113,6 @@ class LabelOutcome:
     metric: str
     stages: list[dict[str, float]]
     """Validation and test metric of each stage."""
-    bytes_sent: int
     best_stage: int
     """Stage that validation chose (`party.stage_selection`)."""
     lost_peers: tuple[str, ...] = ()
@@ -179,13 +181,11 @@ def run_label_session(
     for data_peer in data_peers:
         if data_peer.name not in lost_peers:
             data_peer.link.send(Farewell())
-    sent = sum(data_peer.link.bytes_sent for data_peer in data_peers)
     return LabelOutcome(
         run_specs=tuple(agreed),
         label_side=label_side,
         metric=objective.metric,
         stages=stages,
-        bytes_sent=sent,
         best_stage=party.chosen_stage,
         lost_peers=tuple(lost_peers),
     )

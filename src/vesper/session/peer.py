@@ -10,10 +10,13 @@ both sides have the same version and the same contract. From then on, `RemoteLab
 | purpose of embeddings | the other purpose is due |
 | verdict | no verdict is due, or it contradicts the agreed patience |
 
-The turn table checks turns; the parties check shapes and roots.
+The turn table checks turns; the parties check shapes and roots. The size of a frame is limited
+before it is held: by what may come next, and by the number of roots where embeddings or gradients
+are due.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -21,7 +24,15 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError, PeerError, RemoteProtocolError
 from vesper.party.state import Arrays
-from vesper.protocol.codec import NO_LIMITS, Limits, decode, encode
+from vesper.protocol.codec import (
+    MAX_FRAME_BYTES,
+    NO_LIMITS,
+    Limits,
+    decode,
+    encode,
+    largest_frame,
+    tensor_frame_bytes,
+)
 from vesper.protocol.messages import (
     DataHello,
     EmbeddingClientHello,
@@ -73,14 +84,26 @@ class Link:
         self.bytes_sent += len(frame)
 
     def receive(self, limits: Limits | None = None) -> Message:
-        """Wait for any message whose turn it is."""
-        message = decode(self._channel.receive(), limits or self._limits)
+        """Wait for any message whose turn it is, within these limits or the ones agreed on."""
+        limits = limits or self._limits
+        frame = self._channel.receive(largest_frame(self._turns.due, limits))
+        message = decode(frame, limits)
         self._turns.record_received(message)
         return message
 
-    def expect(self, kind: type[M], limits: Limits | None = None) -> M:
-        """Wait for a message of this kind, within these limits or the ones agreed on."""
-        message = self.receive(limits)
+    def expect(
+        self, kind: type[M], limits: Limits | None = None, *, frame_bytes: int = MAX_FRAME_BYTES
+    ) -> M:
+        """Wait for a message of this kind.
+
+        Args:
+            kind: the kind.
+            limits: limits of its frame; None: the ones agreed on.
+            frame_bytes: largest size of its frame, where that is known to be less.
+        """
+        limits = limits or self._limits
+        frame_bytes = min(frame_bytes, largest_frame([kind], limits))
+        message = self.receive(replace(limits, frame=frame_bytes))
         if not isinstance(message, kind):
             raise RemoteProtocolError(
                 f"expected {kind.__name__}, the peer sent {type(message).__name__}"
@@ -88,7 +111,7 @@ class Link:
         return message
 
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 
 Hello = DataHello | LabelHello | EmbeddingServerHello | EmbeddingClientHello
 
@@ -141,7 +164,8 @@ class RemoteLabelParty:
     def learn(self, embeddings: Embeddings) -> Gradients:
         """Send embeddings and wait for their gradients."""
         self._link.send(embeddings)
-        gradients = self._link.expect(Gradients)
+        size = tensor_frame_bytes(*embeddings.values.shape)
+        gradients = self._link.expect(Gradients, frame_bytes=size)
         _refuse_other_step(gradients.step, embeddings.step)
         return gradients
 
@@ -202,10 +226,11 @@ class RemoteDataParty:
 
     Args:
         link: connection to it.
+        shape: width and depth of its embeddings.
     """
 
-    def __init__(self, link: Link) -> None:
-        self._link, self._step = link, 0
+    def __init__(self, link: Link, shape: tuple[int, int]) -> None:
+        self._link, self._shape, self._step = link, shape, 0
         self.lost_peers: list[str] = []
         """Always empty: without this data party there is no run."""
 
@@ -222,7 +247,8 @@ class RemoteDataParty:
 
     def receive_embeddings(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
         """Wait for the next embeddings; the label party checks that they are of these roots."""
-        embeddings = self._link.expect(Embeddings)
+        size = tensor_frame_bytes(len(roots), *self._shape)
+        embeddings = self._link.expect(Embeddings, frame_bytes=size)
         self._step += 1
         _refuse_other_step(embeddings.step, self._step)
         if embeddings.purpose is not purpose:

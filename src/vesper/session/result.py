@@ -72,6 +72,7 @@ class DataResult(StoredResult):
     seconds: float
     peak_memory_bytes: int
     bytes_sent: int
+    """Bytes of all messages of the run, over all processes where it was resumed."""
     session: str
     privacy: PrivacyFacts
 

@@ -11,10 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from vesper.errors import LocalProtocolError, PeerError, RemoteProtocolError, VesperError
+from vesper.transport.channel import MAX_FRAME_BYTES
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 from vesper.transport.reconnect import Connect, Reconnector
+from vesper.transport.stream import Waiting, ignore_waiting
 from vesper.transport.transcript import Transcript
+
+MAX_LAST_FRAME_BYTES = 1 << 10
+"""Largest frame that a peer may still send once everything else is done."""
 
 
 class DurableChannel:
@@ -27,6 +32,7 @@ class DurableChannel:
         directions: names of the sent and the received direction in the transcript.
         reconnects: whether to reconnect when the connection is lost, or to stop.
         lost: receives the reason each time this end waits for another connection.
+        waiting: receives the seconds for which connecting has failed.
     """
 
     def __init__(
@@ -38,6 +44,7 @@ class DurableChannel:
         directions: tuple[str, str],
         reconnects: bool,
         lost: Callable[[str], None] = lambda why: None,
+        waiting: Waiting = ignore_waiting,
     ) -> None:
         self._log = FrameLog(folder / "frames")
         self._transcript = Transcript(folder / "transcript.tsv")
@@ -48,6 +55,7 @@ class DurableChannel:
             names_session=names_session,
             reconnects=reconnects,
             lost=lost,
+            waiting=waiting,
         )
         self._directions = directions
         self._counts = [0, 0]
@@ -62,6 +70,15 @@ class DurableChannel:
     def counts(self) -> tuple[int, int]:
         """Number of frames that the session has sent, and that it has received and accepted."""
         return self._counts[SENT], self._counts[RECEIVED]
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes of all frames that this end has sent in the session, over all of its processes."""
+        return self._transcript.bytes_in(self._directions[SENT])
+
+    def has_sent(self, frame: bytes) -> bool:
+        """Whether this is the last frame that this end has sent, in this process or before."""
+        return self._log.frame(SENT, self._log.count(SENT) - 1) == frame
 
     @property
     def has_checkpoints(self) -> bool:
@@ -79,11 +96,12 @@ class DurableChannel:
         self._reconnector.ensure_connected()
 
     def refuse_stale_copy(self) -> None:
-        """Refuse to repeat a step whose later frames the peer already has.
+        """Refuse to repeat a step whose later frames the peer already has; connects to learn that.
 
         Raises:
             VesperError: this side was restored from an older copy.
         """
+        self._reconnector.ensure_connected()
         sent, known = self._counts[SENT], self._reconnector.peer.received
         if sent < known:
             raise VesperError(
@@ -129,15 +147,15 @@ class DurableChannel:
         elif is_new and number >= self._reconnector.peer.received:  # else only our log had lost it
             self._reconnector.send(frame)
 
-    def receive(self) -> bytes:
-        """Read the next frame from the log, or wait for it."""
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
+        """Read the next frame from the log, or wait for one of at most `limit` bytes."""
         self._accept()
         number = self._counts[RECEIVED]
         frame = self._log.frame(RECEIVED, number)
         if frame is None:
             self._reconnector.ensure_connected()
             self._refuse_deadlock(number)
-            frame = self._reconnector.receive()
+            frame = self._reconnector.receive(limit)
         self._pending = frame
         return frame
 
@@ -156,7 +174,7 @@ class DurableChannel:
         while not (expects_last_frame and has_received):
             try:
                 self._reconnector.ensure_connected()
-                self._reconnector.receive()
+                self._reconnector.receive(MAX_LAST_FRAME_BYTES)
                 has_received = True
             except PeerError:
                 return  # lost, gone, or sending garbage: nothing more to wait for

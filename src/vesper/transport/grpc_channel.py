@@ -3,11 +3,14 @@
 The listening end accepts one peer, whose certificate must carry the expected name. A new connection
 from that peer replaces an old one, which the network may have cut unnoticed. The connecting end
 checks the name of the listener in the same way. Nothing is compressed.
+
+Both ends ask for their identity again at every handshake, so that new certificates are used from
+the next connection on.
 """
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import monotonic
@@ -15,7 +18,8 @@ from typing import Any
 
 import grpc
 
-from vesper.errors import InputError, PeerError, PeerLostError
+from vesper.errors import InputError, PeerLostError, VesperError
+from vesper.transport.refusal import Refusal, problem_of
 from vesper.transport.stream import CHUNK, StreamChannel, Waiting, ignore_waiting
 
 
@@ -26,6 +30,17 @@ class Identity:
     certificate: bytes
     key: bytes = field(repr=False)
     authority: bytes
+
+
+IdentitySource = Callable[[], Identity]
+"""Gives the identity to use now; raises a `VesperError` where there is none at the moment."""
+
+Admission = Callable[[bytes], Refusal | None]
+"""Checks the certificate (PEM) of a peer that has proved to have it; None admits the peer."""
+
+
+def admit_everyone(certificate: bytes) -> None:
+    """Admit every certificate: the default for `Admission`."""
 
 
 SERVICE, METHOD = "vesper.Exchange", "Frames"
@@ -46,10 +61,11 @@ class Listener:
 
     Args:
         address: `host:port`; port 0 takes a free one.
-        identity: own certificate and key, and the trusted authority.
+        identity: gives own certificate and key, and the trusted authority.
         peer: name that the peer's certificate must carry.
         patience: seconds of silence after which the peer of an accepted channel counts as gone.
         waiting: receives the seconds waited so far, from time to time, while waiting for the peer.
+        admit: checks the certificate of a peer of the right name.
 
     Raises:
         InputError: it cannot listen at the address, or the identity cannot be used.
@@ -59,27 +75,27 @@ class Listener:
         self,
         address: str,
         *,
-        identity: Identity,
+        identity: IdentitySource,
         peer: str,
         patience: float,
         waiting: Waiting = ignore_waiting,
+        admit: Admission = admit_everyone,
     ) -> None:
         self._peer, self._patience, self._waiting = peer, patience, waiting
+        self._identity, self._admit = identity, admit
         self._arrivals: queue.SimpleQueue[StreamChannel] = queue.SimpleQueue()
         self._current: StreamChannel | None = None
         self._is_closed = False
         self.last_refused = ""
-        """Names in the certificate of the last peer that was refused."""
+        """Who was refused last, for this side's messages."""
         self._server = grpc.server(ThreadPoolExecutor(max_workers=8), options=OPTIONS)
         handler: Any = grpc.stream_stream_rpc_method_handler(self._handle)
         self._server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),)
         )
+        first = identity()
         try:
-            credentials = grpc.ssl_server_credentials(
-                [(identity.key, identity.certificate)], identity.authority, True
-            )
-            self.port = self._server.add_secure_port(address, credentials)
+            self.port = self._server.add_secure_port(address, self._credentials(first))
         except (RuntimeError, ValueError) as error:
             raise InputError(
                 f"listen: cannot listen at {address} ({_short(error)}); is the port in use?"
@@ -115,19 +131,32 @@ class Listener:
             self._current.abandon()
         self._server.stop(grace=None)
 
+    def _credentials(self, first: Identity) -> Any:
+        """Credentials that are renewed at every handshake."""
+
+        def renewed() -> Any:
+            nonlocal first
+            try:
+                newest = self._identity()
+            except VesperError:  # the old one may still do; whoever gives identities reports it
+                return None
+            first, is_new = newest, newest != first
+            return _server_configuration(newest) if is_new else None
+
+        initial = _server_configuration(first)
+        return grpc.dynamic_ssl_server_credentials(initial, renewed, True)
+
     def _refusals(self) -> str:
         return (
             f"; {self.last_refused} tried to connect and was refused" if self.last_refused else ""
         )
 
     def _handle(self, requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
-        names = _names_of(context.auth_context())
-        if self._peer not in names:
-            self.last_refused = f"'{', '.join(names)}'"
-            context.abort(
-                grpc.StatusCode.PERMISSION_DENIED,
-                f"expected the certificate of '{self._peer}', got that of {self.last_refused}",
-            )
+        refusal = self._refusal_of(context)
+        if refusal is Refusal.FAILED:
+            context.abort(grpc.StatusCode.UNAVAILABLE, str(refusal))
+        if refusal is not None:
+            context.abort(grpc.StatusCode.PERMISSION_DENIED, str(refusal))
         context.send_initial_metadata((ACCEPTED_HEADER,))
         channel = StreamChannel(
             peer=self._peer,
@@ -144,11 +173,27 @@ class Listener:
         threading.Thread(target=_read, args=(channel, requests, self._peer), daemon=True).start()
         yield from channel.outgoing_chunks()
 
+    def _refusal_of(self, context: Any) -> Refusal | None:
+        try:
+            facts = context.auth_context()
+            names = _names_of(facts)
+            shown = f"'{', '.join(names)}'"
+            refusal = Refusal.OTHER_NAME
+            if self._peer in names:
+                found = self._admit(b"".join(facts.get("x509_pem_cert", [])))
+                if found is None:
+                    return None
+                refusal, shown = found, f"{shown} ({found})"
+        except Exception as error:  # grpc would send its text to whoever connects
+            refusal, shown = Refusal.FAILED, f"somebody ({_short(error)})"
+        self.last_refused = shown
+        return refusal
+
 
 def connect(
     address: str,
     *,
-    identity: Identity,
+    identity: IdentitySource,
     peer: str,
     patience: float,
     waiting: Waiting = ignore_waiting,
@@ -175,11 +220,10 @@ def connect(
 
 
 def _attempt(
-    address: str, *, identity: Identity, peer: str, patience: float, waiting: Waiting
+    address: str, *, identity: IdentitySource, peer: str, patience: float, waiting: Waiting
 ) -> StreamChannel:
-    credentials = grpc.ssl_channel_credentials(
-        identity.authority, identity.key, identity.certificate
-    )
+    own = identity()
+    credentials = grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
     options = [*OPTIONS, ("grpc.ssl_target_name_override", peer), ("grpc.enable_retries", 0)]
     wire = grpc.secure_channel(address, credentials, options=options)
     channel = StreamChannel(peer=peer, patience=patience, cancel=wire.close, waiting=waiting)
@@ -190,9 +234,9 @@ def _attempt(
     def watch() -> None:
         try:
             accepted = ACCEPTED_HEADER in [tuple(pair) for pair in call.initial_metadata()]
-            problem = None if accepted else _problem_of(call, peer)  # waits for the reason
+            problem = None if accepted else problem_of(call, peer)  # waits for the reason
         except grpc.RpcError as error:
-            problem = _problem_of(error, peer)
+            problem = problem_of(error, peer)
         opened.put(problem)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -213,35 +257,16 @@ def _read(channel: StreamChannel, chunks: Iterator[bytes], peer: str) -> None:
         for chunk in chunks:
             channel.receive_chunk(chunk)
         channel.end_input(PeerLostError(f"the connection to {peer} was lost"))
-    except grpc.RpcError as error:
-        channel.end_input(_problem_of(error, peer))
+    except grpc.RpcError as error:  # whatever it is: this connection was open before
+        channel.end_input(PeerLostError(str(problem_of(error, peer))))
     except Exception as error:  # the listening end gets a plain exception when a stream breaks
         channel.end_input(PeerLostError(f"the connection to {peer} broke ({_short(error)})"))
 
 
-def _problem_of(error: Any, peer: str) -> PeerError:
-    """Turn an error into one that says whether retrying can help: `PeerLostError` if it can."""
-    if not isinstance(error, grpc.Call):  # the listening end gets no reason
-        return PeerLostError(f"the connection to {peer} was lost")
-    details = str(error.details() or "")
-    if error.code() is grpc.StatusCode.PERMISSION_DENIED:
-        return PeerError(f"{peer} refused us: {details}")
-    for sign, meaning in _TLS_PROBLEMS.items():
-        if sign in details:
-            return PeerError(f"{peer}: {meaning} ({sign})")
-    return PeerLostError(f"the connection to {peer} was lost ({details.strip() or error.code()})")
-
-
-_TLS_PROBLEMS = {
-    "CERTIFICATE_VERIFY_FAILED": "its certificate is not from the authority in [tls], or expired",
-    "certificate signature failure": "its certificate is not from the authority in [tls]",
-    "Hostname Verification Check failed": "its certificate carries a name other than `peer`",
-    "CERTIFICATE_REQUIRED": "it requires a certificate and got none",
-    "UNKNOWN_CA": "it does not trust the authority of our certificate",
-    "CERTIFICATE_EXPIRED": "our certificate has expired",
-    "WRONG_VERSION_NUMBER": "something other than vesper listens there",
-    "SSL_ERROR_SSL": "one of the two sides could not prove its identity; run `vesper preflight`",
-}
+def _server_configuration(identity: Identity) -> Any:
+    return grpc.ssl_server_certificate_configuration(
+        [(identity.key, identity.certificate)], identity.authority
+    )
 
 
 def _names_of(facts: dict[str, list[bytes]]) -> list[str]:

@@ -4,6 +4,7 @@ import queue
 import threading
 
 from vesper.errors import PeerLostError
+from vesper.transport.channel import MAX_FRAME_BYTES, frame_above_limit
 from vesper.transport.close_reason import CloseReason, error_for_close_reason
 
 FrameOrClose = bytes | CloseReason
@@ -28,7 +29,7 @@ class MemoryChannel:
             raise PeerLostError("the connection is closed")
         self._outgoing.put(bytes(frame))
 
-    def receive(self) -> bytes:
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
         """Wait for the next frame, at most `patience` seconds if there is a patience."""
         try:
             frame = self._incoming.get(timeout=self._patience)
@@ -39,6 +40,8 @@ class MemoryChannel:
         if isinstance(frame, CloseReason):
             self._incoming.put(frame)  # so that every later call raises it too
             raise error_for_close_reason(frame, "the peer")
+        if len(frame) > limit:
+            raise frame_above_limit(limit, "the peer")
         return frame
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:

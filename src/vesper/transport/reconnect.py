@@ -2,113 +2,43 @@
 
 Frames that are in the log and that the peer lacks are sent first. A lost connection is replaced, or
 ends the session, as configured; a peer that closes for a reason that waiting does not fix ends it
-at once. For a peer that repeatedly connects and disconnects without a frame in between, each reason
-is reported once, and then the 10th, 100th, ... time.
+at once. Whatever prevents the first connection of a process (a failed handshake, a certificate that
+has expired) ends it, too. Later the same only delays the next connection: it counts as a lost one.
+For a peer that repeatedly connects and disconnects without a frame in between, each reason is
+reported once, and then the 10th, 100th, ... time.
 
-Every connection starts with a greeting, which names the session and counts the frames so far:
-
-    greeting = MAGIC, session (16 bytes), frames received (u64), frames sent (u64)
-
-| this end | the peer | then |
-| --- | --- | --- |
-| in a session | in the same session | continue |
-| names the session, has received nothing | in none, or in another without any frame | continue |
-| adopts the name, has no frames | in a session, has received nothing | adopt its name |
-| anything else | | refused: one of the two has lost its state, or has started over |
-
-The name of a session is sixteen random bytes in a file that is written atomically.
+Every connection starts with a greeting (`session_greeting`), which names the session and counts the
+frames so far. The name of a session is sixteen random bytes in a file that is written atomically.
 """
 
 import math
 import os
-import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic, sleep
 
-from vesper.errors import PeerError, PeerLostError, RemoteProtocolError, VesperError
+from vesper.errors import (
+    InputError,
+    PeerError,
+    PeerLostError,
+    RemoteProtocolError,
+    VesperError,
+)
 from vesper.files import replace_file
-from vesper.transport.channel import Channel
+from vesper.transport.channel import MAX_FRAME_BYTES, Channel
 from vesper.transport.close_reason import CloseReason, close_reason_for
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
+from vesper.transport.session_greeting import (
+    MAX_GREETING_BYTES,
+    NO_SESSION_ID,
+    SessionGreeting,
+    agreed_session,
+    read_greeting,
+)
+from vesper.transport.stream import Waiting, ignore_waiting
 
-MAGIC = b"VSPG2"
-NO_SESSION_ID = bytes(16)
-_GREETING = struct.Struct("<5s16sQQ")
-
-
-@dataclass(frozen=True)
-class SessionGreeting:
-    """Session and number of frames of one end, according to its log."""
-
-    session: bytes
-    received: int
-    sent: int
-
-    def to_bytes(self) -> bytes:
-        """Encode the greeting."""
-        return _GREETING.pack(MAGIC, self.session, self.received, self.sent)
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether nothing but greetings was exchanged."""
-        return self.received == 0 and self.sent == 0
-
-
-def read_greeting(frame: bytes) -> SessionGreeting:
-    """Decode the greeting of the peer.
-
-    Raises:
-        RemoteProtocolError: the frame is not a greeting, or contradicts itself.
-    """
-    if len(frame) != _GREETING.size or not frame.startswith(MAGIC):
-        raise RemoteProtocolError(
-            "the peer's greeting is not that of this version of vesper; install the same on both "
-            "sides"
-        )
-    greeting = SessionGreeting(*_GREETING.unpack(frame)[1:])
-    if greeting.session == NO_SESSION_ID and not greeting.is_blank:
-        raise RemoteProtocolError("the peer reports frames but is in no session")
-    return greeting
-
-
-def agreed_session(own: SessionGreeting, peer: SessionGreeting, *, names_session: bool) -> bytes:
-    """Determine the session that both ends are in from now on.
-
-    Args:
-        own: greeting of this end.
-        peer: greeting of the other end.
-        names_session: whether this end names the session; the other end adopts the name.
-
-    Raises:
-        PeerError: they cannot be in the same session; the message says why.
-    """
-    if own.session == peer.session != NO_SESSION_ID:
-        return own.session
-    if names_session and peer.is_blank:
-        if own.received:
-            raise PeerError(
-                f"the peer has lost its state of the unfinished session {_short(own)}; restore it "
-                f"there, or start a new run on both sides, with new state folders"
-            )
-        return own.session
-    if not names_session and own.is_blank and peer.session != NO_SESSION_ID:
-        if peer.received:
-            raise PeerError(
-                f"the peer is in the middle of session {_short(peer)}, of which this side has no "
-                f"state; restore it, or start a new run on both sides, with new state folders"
-            )
-        return peer.session
-    if own.session == peer.session:
-        raise PeerError("neither side starts a session; expected one of them to be the data party")
-    raise PeerError(
-        f"the peer is in session {_short(peer)}, this side in {_short(own)}: one of the two has "
-        f"started over. Start on both sides, with a new state folder where there is an older run"
-    )
-
-
-def _short(greeting: SessionGreeting) -> str:
-    return greeting.session.hex()[:8]
+RETRY_SECONDS = 0.5
+"""Seconds between two attempts to connect."""
 
 
 def read_session_name(path: Path) -> bytes:
@@ -152,6 +82,8 @@ class Reconnector:
         names_session: whether this end names the session; the other end adopts the name.
         reconnects: whether to reconnect when the connection is lost, or to stop.
         lost: receives the reason why this end waits for another connection.
+        waiting: receives the seconds for which connecting has failed since the connection was lost;
+            raises `PeerLostError` to give up.
     """
 
     def __init__(
@@ -163,9 +95,11 @@ class Reconnector:
         names_session: bool,
         reconnects: bool,
         lost: Callable[[str], None],
+        waiting: Waiting = ignore_waiting,
     ) -> None:
         self._connect, self._log, self._name = connect, log, name
         self._names_session, self._reconnects, self._lost = names_session, reconnects, lost
+        self._waiting = waiting
         self.session = read_session_name(name)
         if names_session and self.session == NO_SESSION_ID:
             self._store_session(os.urandom(len(NO_SESSION_ID)))
@@ -190,12 +124,12 @@ class Reconnector:
         except PeerLostError as error:
             self._reconnect(error)
 
-    def receive(self) -> bytes:
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
         """Wait for the next frame, over as many connections as it takes."""
         while True:
             assert self._channel is not None
             try:
-                frame = self._channel.receive()
+                frame = self._channel.receive(limit)
             except PeerLostError as error:
                 self._reconnect(error)
                 continue
@@ -215,13 +149,15 @@ class Reconnector:
     def ensure_connected(self) -> None:
         """Connect, exchange greetings, and send what the peer lacks; retry if it breaks."""
         while self._channel is None:
-            channel = self._connect(self._limit)
+            channel = self._next_connection()
             try:
                 own = SessionGreeting(
                     self.session, self._log.count(RECEIVED), self._log.count(SENT)
                 )
                 channel.send(own.to_bytes())
-                self.peer = self._checked_greeting(own, read_greeting(channel.receive()))
+                self.peer = self._checked_greeting(
+                    own, read_greeting(channel.receive(MAX_GREETING_BYTES))
+                )
                 self._send_again(channel, range(self.peer.received, own.sent))
             except PeerLostError as error:
                 self._report_and_wait(error)
@@ -230,6 +166,24 @@ class Reconnector:
                 channel.close(close_reason_for(error))
                 raise
             self._channel, self._has_connected = channel, True
+
+    def _next_connection(self) -> Channel:
+        """Open a connection; after the first one, no failed attempt is final."""
+        started = monotonic()
+        while True:
+            try:
+                return self._connect(self._limit)
+            except PeerLostError:
+                raise
+            except (PeerError, InputError) as error:
+                if not self._has_connected:
+                    raise
+                lost, waited = PeerLostError(str(error)), monotonic() - started
+                if self._limit is not None and waited > self._limit:
+                    raise lost from None
+                self._report_and_wait(lost)
+                self._waiting(waited)
+                sleep(RETRY_SECONDS)
 
     def _reconnect(self, error: PeerLostError) -> None:
         self._channel = None

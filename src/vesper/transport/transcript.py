@@ -10,6 +10,7 @@ separate thread computes the hashes while frames are in transit.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ class Transcript:
             raise self._unwritable(error) from None
         self._chain = bytes.fromhex(lines[-1].chain) if lines else CHAIN_START
         self._before = [line.digest for line in lines]
+        self._bytes = Counter[str]()
+        for line in lines:
+            self._bytes[line.direction] += line.size
         self._count = len(lines)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="transcript")
         self._last: Future[None] | None = None
@@ -61,9 +65,14 @@ class Transcript:
         if number < self._count:
             return
         self._count += 1
+        self._bytes[direction] += len(frame)
         if self._last is not None and self._last.done():
             self._last.result()  # raises its error, if any
         self._last = self._worker.submit(self._write, number, direction, frame)
+
+    def bytes_in(self, direction: str) -> int:
+        """Bytes of all frames in this direction, whichever process recorded them."""
+        return self._bytes[direction]
 
     def flush(self) -> None:
         """Wait until everything is on disk."""
@@ -75,9 +84,16 @@ class Transcript:
             raise self._unwritable(error) from None
 
     def close(self) -> None:
-        """Write everything and close the file."""
+        """Write everything and close the file.
+
+        Raises:
+            VesperError: a line could not be written; a resumed run writes it again.
+        """
         self._worker.shutdown()
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:
+            raise self._unwritable(error) from None
         if self._last is not None:
             self._last.result()  # raises its error, if any
 

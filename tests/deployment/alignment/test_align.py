@@ -128,7 +128,7 @@ def test_a_hostile_label_party(
         ([OPENING, TWO], "invalid positions"),
         ([OPENING, bytes(16)], "invalid positions"),
         ([OPENING, (-1).to_bytes(8, "little", signed=True)], "invalid positions"),
-        ([OPENING, bytes(24)], "invalid positions"),
+        ([OPENING, bytes(24)], "more than the 16 bytes"),
         ([OPENING, b"", b"proof"], "a proof of 5 bytes, expected 32"),
         ([OPENING, b"", bytes(32)], "proof does not match"),
     ],

@@ -17,6 +17,7 @@ from vesper.deployment.alignment.private_intersection import (
 )
 from vesper.errors import InputError, RemoteProtocolError
 from vesper.graph.ids import Ids
+from vesper.transport.channel import MAX_FRAME_BYTES
 from vesper.transport.close_reason import CloseReason
 from vesper.transport.memory import MemoryChannel
 
@@ -40,8 +41,8 @@ class Recorder:
         self.sent.append(frame)
         self._channel.send(frame)
 
-    def receive(self) -> bytes:
-        return self._channel.receive()
+    def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
+        return self._channel.receive(limit)
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:
         self._channel.close(why)
@@ -64,7 +65,7 @@ def test_common_ids_and_no_others(run_both: "RunBoth", monkeypatch: pytest.Monke
     nodes, labels = [f"n{k}" for k in range(30)], [f"n{k}" for k in range(20, 41)]
     _, common = run_both(
         lambda end: intersect_as_data(end, nodes, num_labels=len(labels)),
-        lambda end: intersect_as_label(end, labels),
+        lambda end: intersect_as_label(end, labels, num_nodes=len(nodes)),
     )
     assert [labels[k] for k in common] == [f"n{k}" for k in range(20, 30)]
 

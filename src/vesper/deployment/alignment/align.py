@@ -48,6 +48,8 @@ MAX_IDS = 1 << 31
 
 _OPENING = struct.Struct(f"<5sBQ{NONCE_BYTES}s")
 _COUNT = struct.Struct("<Q")
+MAX_OPENING_BYTES = 1 << 10
+"""Enough for the first frame of another command, which is then refused as such."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class AlignmentHello:
 
 def receive_hello(channel: Channel) -> AlignmentHello:
     """Wait for the peer's first frame."""
-    frame = channel.receive()
+    frame = channel.receive(MAX_OPENING_BYTES)
     if len(frame) != _OPENING.size or not frame.startswith(MAGIC):
         raise RemoteProtocolError(
             "the peer does not align ids; start `vesper align`, of the same version, on both sides"
@@ -86,7 +88,7 @@ def send_digests(channel: Channel, digests: Column, width: int) -> None:
 
 def receive_digests(channel: Channel, width: int, *, max_count: int) -> Column:
     """Wait for all digests; refuse more than `max_count`, and duplicates."""
-    frame = channel.receive()
+    frame = channel.receive(_COUNT.size)
     count = _COUNT.unpack(frame)[0] if len(frame) == _COUNT.size else max_count + 1
     if count > max_count:
         raise RemoteProtocolError(
@@ -95,7 +97,7 @@ def receive_digests(channel: Channel, width: int, *, max_count: int) -> Column:
     parts: list[bytes] = []
     left = count * width
     while left:
-        part = channel.receive()
+        part = channel.receive(BLOCK * width)
         if len(part) != min(left, BLOCK * width):
             raise RemoteProtocolError("the peer sent a block of ids of the wrong size")
         parts.append(part)
@@ -114,7 +116,7 @@ def send_positions(channel: Channel, positions: NDArray[np.int64]) -> None:
 
 def receive_positions(channel: Channel, *, below: int) -> NDArray[np.int64]:
     """Wait for ascending positions below a limit."""
-    frame = channel.receive()
+    frame = channel.receive(8 * below)
     if len(frame) % 8 or len(frame) > 8 * below:
         raise RemoteProtocolError("the peer sent invalid positions")
     positions = np.frombuffer(frame, dtype="<u8")
@@ -125,7 +127,7 @@ def receive_positions(channel: Channel, *, below: int) -> NDArray[np.int64]:
 
 def receive_proof(channel: Channel) -> bytes:
     """Wait for a proof."""
-    frame = channel.receive()
+    frame = channel.receive(PROOF_BYTES)
     if len(frame) != PROOF_BYTES:
         raise RemoteProtocolError(
             f"the peer sent a proof of {len(frame)} bytes, expected {PROOF_BYTES}"
@@ -191,9 +193,11 @@ def align_labels(
         RemoteProtocolError: the peer broke the protocol.
     """
     texts = _sorted_texts(ids)
-    key, _ = _exchange_hellos(channel, "label", len(texts), private=private)
+    key, num_nodes = _exchange_hellos(channel, "label", len(texts), private=private)
     if private:
-        common = intersect_as_label(channel, _as_list(texts), progress=progress)
+        common = intersect_as_label(
+            channel, _as_list(texts), num_nodes=num_nodes, progress=progress
+        )
         texts = texts.take(pa.array(common, type=pa.int64()))
     send_digests(channel, _digests(key, texts, progress), DIGEST_BYTES)
     unknown = receive_positions(channel, below=len(texts))

@@ -15,10 +15,13 @@ from typing import ParamSpec, TypeVar
 
 from vesper.errors import InputError, RemoteProtocolError
 from vesper.progress import Progress, no_progress
-from vesper.transport.channel import Channel
+from vesper.transport.channel import MAX_FRAME_BYTES, Channel
 
 BLOCK = 1 << 13
 """Ids between two progress reports."""
+
+HEAD_BYTES, BYTES_PER_ID = 1 << 10, 40
+"""A hidden id is a compressed point of 33 bytes, with its length."""
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -38,13 +41,14 @@ def refuse_without_library() -> None:
 
 
 def intersect_as_label(
-    channel: Channel, ids: Sequence[str], *, progress: Progress = no_progress
+    channel: Channel, ids: Sequence[str], *, num_nodes: int, progress: Progress = no_progress
 ) -> list[int]:
     """Find which of this side's ids the data party has; the data party learns nothing yet.
 
     Args:
         channel: channel to the data party.
         ids: distinct ids of this side, at least one.
+        num_nodes: number of ids that the data party has announced.
         progress: receives progress reports.
 
     Returns:
@@ -58,8 +62,8 @@ def intersect_as_label(
         request.encrypted_elements.extend(client.CreateRequest(block).encrypted_elements)
     channel.send(request.SerializeToString())
     setup, response = psi.ServerSetup(), psi.Response()
-    _blame_peer(setup.ParseFromString, channel.receive())
-    _blame_peer(response.ParseFromString, channel.receive())
+    _blame_peer(setup.ParseFromString, channel.receive(_largest(num_nodes)))
+    _blame_peer(response.ParseFromString, channel.receive(_largest(len(ids))))
     if len(response.encrypted_elements) != len(ids):
         raise RemoteProtocolError(
             f"the peer answered for {len(response.encrypted_elements)} ids, expected {len(ids)}"
@@ -91,7 +95,7 @@ def intersect_as_data(
     setup = psi.ServerSetup()
     setup.raw.encrypted_elements.extend(sorted(hidden))  # an order that reveals nothing about ours
     request = psi.Request()
-    _blame_peer(request.ParseFromString, channel.receive())
+    _blame_peer(request.ParseFromString, channel.receive(_largest(num_labels)))
     if len(request.encrypted_elements) != num_labels:
         raise RemoteProtocolError(
             f"the peer sent {len(request.encrypted_elements)} ids, announced {num_labels}"
@@ -103,6 +107,11 @@ def intersect_as_data(
         response.encrypted_elements.extend(part_response.encrypted_elements)
     channel.send(setup.SerializeToString())
     channel.send(response.SerializeToString())
+
+
+def _largest(count: int) -> int:
+    """Largest frame with so many hidden ids."""
+    return min(HEAD_BYTES + count * BYTES_PER_ID, MAX_FRAME_BYTES)
 
 
 def _blocks(items: Sequence[T], task: str, progress: Progress) -> Iterator[list[T]]:

@@ -115,6 +115,9 @@ class TlsSettings(Settings):
     """Its private key, as `vesper cert request` made it; readable by this user only."""
     authority: Path
     """The certificate of the authority that both sides trust."""
+    revoked: Path | None = None
+    """List of fingerprints, one per line, of certificates that are accepted no longer; it is read
+    again at every connection. None: there is no list."""
 
 
 class PartyConfig(Settings):

@@ -25,6 +25,9 @@ from vesper.deployment.identity.request import MAX_FILE_BYTES, PrivateKey
 from vesper.errors import InputError
 from vesper.transport.grpc_channel import Identity
 
+RENEWAL_DAYS = 30
+"""Days before the end of a certificate from which on its renewal is recommended."""
+
 
 @dataclass(frozen=True)
 class Credentials:

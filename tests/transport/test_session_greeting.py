@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.errors import PeerError, RemoteProtocolError
-from vesper.transport.reconnect import (
+from vesper.transport.session_greeting import (
     MAGIC,
     NO_SESSION_ID,
     SessionGreeting,
