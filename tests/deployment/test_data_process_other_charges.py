@@ -162,18 +162,18 @@ def test_a_resumed_run_continues_with_its_releases_whatever_has_changed(
     before = {path.name: path.read_bytes() for path in releases(data)}
     edges = data.party.folder / "edges.parquet"
     pq.write_table(pq.read_table(edges).slice(0, 40), edges)
-    told: list[str] = []
+    warnings: list[str] = []
     at_label: list[str] = []
     for side in both.run(
         data,
         label,
         noise=noise,
         resume=True,
-        observer=CallingObserver(warning=told.append),
+        observer=CallingObserver(warning=warnings.append),
         of_label={"resume": True, "observer": CallingObserver(warning=at_label.append)},
     ):
         side.result()
-    assert ["has other edges than when this run began" in text for text in told] == [True]
+    assert ["has other edges than when this run began" in text for text in warnings] == [True]
     assert at_label == []
     after = {path.name: path.read_bytes() for path in releases(data)}
     assert before.items() <= after.items()
@@ -201,23 +201,23 @@ def test_a_copied_folder_is_charged_to_the_same_ledger(both: "Both", state_home:
     assert not list(copy.rglob("*.sqlite"))
 
 
-def test_two_names_for_the_same_edges_are_two_budgets_and_the_owner_is_told(both: "Both") -> None:
+def test_two_names_for_the_same_edges_are_two_budgets_and_the_owner_is_warned(both: "Both") -> None:
     data, label = both.configs()
     for side in both.run(data, label):
         side.result()
     both.change(f'graph = "{GRAPH}"', 'graph = "other"')
     both.change('state = "state"', 'state = "second"')
-    told: list[str] = []
+    warnings: list[str] = []
     at_label: list[str] = []
     for side in both.run(
         *both.configs(),
-        observer=CallingObserver(warning=told.append),
+        observer=CallingObserver(warning=warnings.append),
         of_label={"observer": CallingObserver(warning=at_label.append)},
     ):
         side.result()
-    assert len(told) == 1
-    assert "graph 'other' shares all of its edges with graph 'payments'" in told[0]
-    assert "both add up to epsilon 8" in told[0]
+    assert len(warnings) == 1
+    assert "graph 'other' shares all of its edges with graph 'payments'" in warnings[0]
+    assert "both add up to epsilon 8" in warnings[0]
     assert at_label == []
     one, two = (
         np.load(data.party.state.with_name(state) / "result" / "data_party.npz").files

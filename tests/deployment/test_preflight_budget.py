@@ -126,7 +126,7 @@ def test_counts_that_leave_nothing(configure: Configure, data: DataHoldings) -> 
     assert entries(config) == before
 
 
-def test_counts_under_another_name_leave_everything_and_the_owner_is_told(
+def test_counts_under_another_name_leave_everything_and_the_owner_is_warned(
     configure: Configure, data: DataHoldings
 ) -> None:
     config = configure()

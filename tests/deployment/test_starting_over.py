@@ -29,8 +29,10 @@ from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 if TYPE_CHECKING:
     from tests.fixtures.both_parties import Both
 
-SAID = [error_for_close_reason(why, "platform") for why in CloseReason if "UNCHARGED" in why.name]
-NOT_SAID = [
+DECLARED = [
+    error_for_close_reason(why, "platform") for why in CloseReason if "UNCHARGED" in why.name
+]
+NOT_DECLARED = [
     InputError("the certificate has moved"),
     BudgetError("spent"),
     PeerError("platform refused us"),
@@ -75,7 +77,7 @@ def fail_in(config: PartyConfig, error: Exception, *, resume: bool) -> bool:
 
 
 @pytest.mark.parametrize("resume", [False, True])
-@pytest.mark.parametrize("error", NOT_SAID, ids=lambda error: str(error)[:40])
+@pytest.mark.parametrize("error", NOT_DECLARED, ids=lambda error: str(error)[:40])
 def test_a_label_party_that_has_sent_its_roster_keeps_its_session(
     both: "Both", error: Exception, resume: bool
 ) -> None:
@@ -84,8 +86,8 @@ def test_a_label_party_that_has_sent_its_roster_keeps_its_session(
     assert fail_in(label, error, resume=resume)
 
 
-@pytest.mark.parametrize("error", SAID, ids=str)
-def test_it_starts_over_once_its_peer_has_said_that_nothing_was_charged(
+@pytest.mark.parametrize("error", DECLARED, ids=str)
+def test_it_starts_over_once_its_peer_has_declared_that_nothing_was_charged(
     both: "Both", error: Exception
 ) -> None:
     label = both.configs()[1]

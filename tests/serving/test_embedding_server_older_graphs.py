@@ -69,7 +69,7 @@ def test_replies_do_not_depend_on_whether_an_older_graph_has_the_same_edges(
         seen.append(frames_and_log(copy, copy.snapshot("later", step=7)))
     assert seen[0][0] == seen[1][0]
     warnings = [[line for line in log if "shares" in line] for _, log in seen]
-    assert ["'older'" in line for line in warnings[0]] == [True], "the owner is told"
+    assert ["'older'" in line for line in warnings[0]] == [True], "the owner is warned"
     assert warnings[1] == []
 
 

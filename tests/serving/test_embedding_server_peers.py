@@ -100,14 +100,14 @@ def test_wrong_peers_are_disconnected(
 def test_a_query_of_millions_of_ids_is_refused_before_they_are_decoded(
     finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
+    limits: list[int] = []
 
-    class Asked(MemoryChannel):
+    class LimitNoting(MemoryChannel):
         def receive(self, limit: int = MAX_FRAME_BYTES) -> bytes:
-            asked.append(limit)
+            limits.append(limit)
             return super().receive(limit)
 
-    monkeypatch.setattr(memory, "MemoryChannel", Asked)
+    monkeypatch.setattr(memory, "MemoryChannel", LimitNoting)
     decoded: list[int] = []
 
     def note(reader: fields.FrameReader, count: int) -> list[bytes]:
@@ -122,7 +122,7 @@ def test_a_query_of_millions_of_ids_is_refused_before_they_are_decoded(
     ):
         connected_to_server(server, encode(hello_of(finished)), query)
     assert decoded == []
-    assert asked[1] <= 40 << 20
+    assert limits[1] <= 40 << 20
 
 
 def test_messages_out_of_turn_are_the_peers_fault(finished: "FinishedRun") -> None:

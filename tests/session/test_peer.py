@@ -146,8 +146,8 @@ def test_embeddings_of_the_other_purpose(purpose: Purpose, monkeypatch: pytest.M
         RemoteDataParty(link, SHAPE).receive_embeddings(ROOTS, Purpose(1 - purpose))
 
 
-class Asked:
-    """A channel that notes the limits that it is asked for."""
+class LimitNoting:
+    """A channel that notes the limits that it is given."""
 
     def __init__(self, *frames: bytes) -> None:
         self.limits: list[int] = []
@@ -175,12 +175,12 @@ class Asked:
 def test_the_state_limits_the_frame_before_it_is_held(
     state: TrainingState, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = Asked(encode(embeddings(1)))
+    channel = LimitNoting(encode(embeddings(1)))
     role = Role.LABEL if state is TrainingState.DATA_HELLO else Role.DATA
     ready(role, state, monkeypatch)
     with pytest.raises(RemoteProtocolError):
-        Link(role, asked).receive()
-    assert asked.limits == [limit]
+        Link(role, channel).receive()
+    assert channel.limits == [limit]
 
 
 @pytest.mark.parametrize("wire", ["float32", "float16", "int8"])
@@ -188,25 +188,25 @@ def test_the_shape_that_is_due_limits_embeddings_and_gradients(
     wire: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready(Role.LABEL, TrainingState.READY, monkeypatch)
-    sender, asked = Link(Role.DATA, Asked()), Asked()
-    sender._channel = asked
+    sender, channel = Link(Role.DATA, LimitNoting()), LimitNoting()
+    sender._channel = channel
     sender.set_wire_format(wire, seed=1)
     values = np.ones((500, 7, 3), dtype=np.float32)
     sender.send(Embeddings(step=1, purpose=Purpose.TRAIN, roots_digest=bytes(16), values=values))
-    arriving = Asked(asked.last_sent)
+    arriving = LimitNoting(channel.last_sent)
     link = Link(Role.LABEL, arriving)
     link.set_wire_format(wire, seed=1)
     roots = np.arange(500)
     assert RemoteDataParty(link, (7, 3)).receive_embeddings(roots, Purpose.TRAIN).step == 1
-    assert len(asked.last_sent) <= arriving.limits[0] <= 4 * values.size + 2000
+    assert len(channel.last_sent) <= arriving.limits[0] <= 4 * values.size + 2000
 
     ready(Role.DATA, TrainingState.READY, monkeypatch)
-    asked = Asked(encode(Gradients(step=1, values=values)))
+    channel = LimitNoting(encode(Gradients(step=1, values=values)))
     sent = Embeddings(step=1, purpose=Purpose.TRAIN, roots_digest=bytes(16), values=values)
-    RemoteLabelParty(Link(Role.DATA, asked), patience=1).learn(sent)
-    asked_for_verdict = Asked(encode(EvaluationReply(step=1, verdict=CONTINUE)))
+    RemoteLabelParty(Link(Role.DATA, channel), patience=1).learn(sent)
+    verdict_channel = LimitNoting(encode(EvaluationReply(step=1, verdict=CONTINUE)))
     ready(Role.DATA, TrainingState.READY, monkeypatch)
-    party = RemoteLabelParty(Link(Role.DATA, asked_for_verdict), patience=1)
+    party = RemoteLabelParty(Link(Role.DATA, verdict_channel), patience=1)
     party.send_held_out(iter([embeddings(1)]))
-    assert asked.limits[0] <= 4 * values.size + 2000
-    assert asked_for_verdict.limits == [1 << 8]
+    assert channel.limits[0] <= 4 * values.size + 2000
+    assert verdict_channel.limits == [1 << 8]

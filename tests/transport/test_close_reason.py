@@ -67,12 +67,14 @@ def test_some_peers_may_come_back_and_others_need_a_person() -> None:
 
 
 def test_only_some_reasons_say_that_nothing_was_charged() -> None:
-    said = [why for why in CloseReason if "UNCHARGED" in why.name]
+    uncharged = [why for why in CloseReason if "UNCHARGED" in why.name]
     for reason in CloseReason:
         error = error_for_close_reason(reason, "bank")
-        assert getattr(error, "nothing_was_charged", False) is (reason in said)
-    assert [without_charge(why) for why in (CloseReason.BUDGET, CloseReason.SETTINGS)] == said[:2]
-    assert without_charge(CloseReason.PROTOCOL) is said[2]
+        assert getattr(error, "nothing_was_charged", False) is (reason in uncharged)
+    assert [without_charge(why) for why in (CloseReason.BUDGET, CloseReason.SETTINGS)] == uncharged[
+        :2
+    ]
+    assert without_charge(CloseReason.PROTOCOL) is uncharged[2]
     for unchanged in (CloseReason.DONE, CloseReason.USER, CloseReason.FAULT, CloseReason.EXCLUDED):
         assert without_charge(unchanged) is unchanged
 

@@ -28,9 +28,9 @@ def may_start_over(config: PartyConfig, error: BaseException, *, resumed: bool) 
         has_sent_no_more_than_a_hello = log.count(SENT) <= 1
         if config.party.role == "data" or has_sent_no_more_than_a_hello:
             return has_sent_no_more_than_a_hello
-        return log.count(RECEIVED) <= 1 and is_said_to_be_uncharged(error)
+        return log.count(RECEIVED) <= 1 and is_declared_uncharged(error)
 
 
-def is_said_to_be_uncharged(error: BaseException) -> bool:
+def is_declared_uncharged(error: BaseException) -> bool:
     """Whether the peer has ended the session and said that nothing was charged."""
     return isinstance(error, PeerStoppedError) and error.nothing_was_charged

@@ -196,7 +196,7 @@ class StreamChannel:
                     return False
                 self._room.wait()
             self._held_bytes += size + CHUNK_OVERHEAD
-        self._last_activity = monotonic()  # while this waited, nothing could be heard
+        self._last_activity = monotonic()  # while this waited, nothing could arrive
         return True
 
     def _has_room(self, size: int) -> bool:

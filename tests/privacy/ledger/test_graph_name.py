@@ -19,7 +19,7 @@ def test_other_texts_are_refused_with_an_example(name: str) -> None:
         expect_graph_name(name)
 
 
-def test_a_missing_name_is_asked_for_with_the_way_to_give_it() -> None:
+def test_a_missing_name_is_refused_with_the_way_to_give_it() -> None:
     with pytest.raises(InputError, match=r"got none; give one with --graph NAME"):
         expect_graph_name(None)
     with pytest.raises(InputError, match=r"give one with \[party\] graph.*every version"):

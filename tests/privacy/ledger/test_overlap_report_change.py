@@ -1,4 +1,4 @@
-"""The owner is told if a run that is resumed began with other edges."""
+"""The owner is warned if a run that is resumed began with other edges."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -73,9 +73,11 @@ class Account(Balance):
                 return held.reservation
             spent = self._units_spent_by(run)
             if spent:  # whole units, as `book` counts them: nothing is lost to rounding
-                left = max(0, self._units(reservation.mu_squared) - spent)
+                left = max(0, self._units_for(reservation) - spent)
                 mu_squared = float_down(Fraction(left) / self._cap.unit)
-                reservation = replace(reservation, mu_squared=mu_squared, pure_epsilon=0.0)
+                reservation = replace(
+                    reservation, mu_squared=mu_squared, pure_epsilon=0.0, releases=0
+                )
             self.refuse_reservation(reservation)
             self._append(run, reservation.facts)
         self._catch_up()

@@ -28,6 +28,7 @@ from vesper.errors import BudgetError, InputError, VesperError
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.events import PURE_KIND, UNPROTECTED_KIND, Event
 from vesper.privacy.ledger.account_sums import DEFAULT_DELTA, AccountSums
+from vesper.privacy.ledger.cap import unit_of
 from vesper.privacy.ledger.overlap import VERSION_KIND, version_of
 from vesper.privacy.ledger.reader import Entry
 from vesper.privacy.ledger.receipt import add_cost, everyone, is_everyone
@@ -109,9 +110,10 @@ class BudgetFilter(AccountSums):
                 raise self._refusal("epsilon", reservation.pure_epsilon, self._left_pure_epsilon())
             return
         left = self._free_units(int(self.spent.max()))
-        if self._units(reservation.mu_squared) > left:
+        needed = self._units_for(reservation)
+        if needed > left:
             raise self._refusal(
-                "mu^2 per node", reservation.mu_squared, max(left, 0) / self._cap.unit
+                "mu^2 per node", float(needed / self._cap.unit), max(left, 0) / self._cap.unit
             )
 
     def refuse_unprotected(self) -> None:
@@ -182,10 +184,7 @@ class BudgetFilter(AccountSums):
         pure = Fraction(reservation.pure_epsilon) if is_pure else Fraction(0)
         if reservation.is_certified and not is_pure:
             self._only_pure = False  # the cap is fixed from here on
-        units = 0
-        if not is_pure:  # each release is rounded up by less than a unit
-            rounded_up = self._units(reservation.mu_squared) + reservation.releases
-            units = min(rounded_up, self._free_units(int(self.spent.max())))
+        units = 0 if is_pure else self._units_for(reservation)
         self.reservations[run] = OpenReservation(reservation, units, pure, is_pure)
         if is_pure:
             self._cap = self._current_cap()
@@ -196,6 +195,16 @@ class BudgetFilter(AccountSums):
         if not self._has_one_node_table or num_nodes != len(self.spent):
             most = int(self.spent.max())
             self.spent = np.full(num_nodes, most, dtype=np.int64)
+
+    def _units_for(self, reservation: Reservation) -> int:
+        """Units that hold the releases of a run, of which each is rounded up by less than one.
+
+        Noise plans leave that much of their own cap; where the unit of the account is coarser than
+        that of such a cap, one more is set aside per release.
+        """
+        is_coarser = unit_of(reservation.mu_squared) > self._cap.unit
+        extra = reservation.releases if is_coarser else 0
+        return self._units(reservation.mu_squared) + extra
 
     def _held_for(self, run: str) -> OpenReservation | None:
         """Find what a run is charged to; a run that certifies nothing has set nothing aside."""

@@ -45,5 +45,10 @@ def cap_within(budget: Budget | None, *, epsilon: float, rows: float) -> Cap:
     cap = cap_for(budget=Budget(epsilon=epsilon, delta=budget.delta), rows=rows) if epsilon else 0
     if cap == 0:
         return Cap(0, UNLIMITED_UNIT)
-    unit = Fraction(2) ** (62 - math.frexp(cap)[1])
+    unit = unit_of(cap)
     return Cap(math.floor(Fraction(cap) * unit), unit)
+
+
+def unit_of(cap: float) -> Fraction:
+    """Return the units per mu^2 of 1 with which a cap has 62 bits."""
+    return Fraction(2) ** (62 - math.frexp(cap)[1])

@@ -27,7 +27,7 @@ class Reservation:
     planned_epsilon: float | None = None
     """Epsilon that the noise of the run is planned for; None where nothing is certified."""
     releases: int = 0
-    """Largest number of releases."""
+    """Largest number of releases whose rounding must be set aside; 0 where `mu_squared` has it."""
     mu_squared: float = 0.0
     """mu^2 of everything that is not a pure release of a run without other releases."""
     pure_epsilon: float = 0.0
