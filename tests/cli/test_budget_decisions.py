@@ -13,6 +13,7 @@ from vesper.privacy.accounting.participation import cap_for
 from vesper.privacy.events import GaussianRelease, PureRelease
 from vesper.privacy.ledger.account import open_account
 from vesper.privacy.ledger.ledger_file import default_ledger, open_to_read
+from vesper.privacy.ledger.overlap import EMPTY_SLOT, GraphVersion
 from vesper.privacy.ledger.reservation import Reservation
 from vesper.privacy.ledger.store import Ledger
 
@@ -188,3 +189,25 @@ def test_simulated_noise_is_shown_as_such(terminal: "Terminal", ledger: Path, sh
     assert terminal.run("budget", "show", ledger) == 0
     assert "graph trial: SIMULATED noise, not private" in terminal.out
     assert "graph payments: SIMULATED" not in terminal.out
+
+
+def test_a_budget_after_versions_with_other_nodes(
+    terminal: "Terminal", ledger: Path, show: Show
+) -> None:
+    for num_nodes in (4, 6):
+        version = GraphVersion(
+            num_nodes=num_nodes, ids=str(num_nodes), edges="e", sketch=EMPTY_SLOT
+        )
+        with closing(Ledger(ledger, clock=lambda: 0.0)) as opened:
+            open_account(opened, "payments", num_nodes=num_nodes, version=version)
+    assert set_budget(terminal, ledger) == 0
+    assert show()["payments"]["epsilon"] == 8
+
+
+def test_a_name_that_cannot_be_printed_is_refused(terminal: "Terminal", ledger: Path) -> None:
+    with closing(Ledger(ledger, clock=lambda: 0.0)) as opened:
+        for name in ("a", "b"):
+            open_account(opened, name, num_nodes=4)
+    names = ("--graph", "a", "--other", "b", "--by")
+    assert terminal.run("budget", "accept", ledger, *names, "J\udcf6rg") == 2
+    assert "in characters that can be printed" in terminal.err

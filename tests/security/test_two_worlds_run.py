@@ -18,6 +18,7 @@ from vesper.deployment import data_process
 from vesper.mechanism import door
 from vesper.mechanism.release_store import ReleaseStore
 from vesper.privacy.ledger.account import Account
+from vesper.session.observer import SessionObserver
 from vesper.transport.durable_channel import DurableChannel
 
 KILLS: dict[str, tuple[Any, str, int]] = {
@@ -136,3 +137,27 @@ def test_a_graph_that_breaks_the_promised_degree(
     assert "degree" in world.seen.outcomes[0]
     assert world.seen.connections == ["label is there"]
     assert world.seen.frames == {}
+
+
+class BrokenTerminal(SessionObserver):
+    """A terminal that cannot show what is in one of the worlds only."""
+
+    def warning(self, text: str) -> None:
+        """Fail, as a closed pipe or an unprintable name does."""
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("name", ["today's name", "a new name"])
+def test_warnings_that_cannot_be_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Only in one of the worlds there is something to show."""
+    worlds = both_worlds(tmp_path)
+    for world in worlds:
+        if name == "a new name":
+            world.change("data", "payments-2026-11", "payments-2027-01")
+        world.observer = BrokenTerminal()
+        world.run(monkeypatch)
+        assert world.seen.outcomes == ["data finished", "label finished"]
+        world.note_entries()
+    expect_equal(worlds)

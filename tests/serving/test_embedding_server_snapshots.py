@@ -19,6 +19,7 @@ from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.privacy.events import PureRelease
 from vesper.privacy.ledger.account_reader import accounts
 from vesper.privacy.ledger.reader import DEGREES
+from vesper.privacy.ledger.reservation import Reservation
 from vesper.privacy.ledger.store import Ledger
 from vesper.serving.embedding_server import open_embedding_server
 from vesper.session.config import load_config
@@ -172,3 +173,19 @@ def test_what_others_do_with_the_same_graph_never_makes_a_query_fail(
         assert set(predictor.predict(["u20"], limit=None).values) == {"u20"}
     reservations = [e.facts["kind"] for e in finished.entries() if e.facts["kind"] != "version"]
     assert reservations[-1] == "returned"
+
+
+def test_a_snapshot_that_is_fully_released_needs_no_budget_any_more(
+    finished: "FinishedRun",
+) -> None:
+    snapshot = finished.snapshot()
+    first = finished.query(("u20",), snapshot=snapshot, stage=2)
+    graph = open_data(snapshot).graph
+    with closing(Ledger(finished.ledger, clock=lambda: 0.0)) as ledger:
+        account = open_graph_account(graph, LATER_GRAPH, ledger=ledger, simulated=True)
+        account.reserve(Reservation(plan="none"), run="raw")
+        account.note_unprotected(run="raw", plan="none")
+    before = len(finished.entries())
+    again = finished.query(("u20",), snapshot=snapshot, stage=2)
+    assert np.array_equal(again.values, first.values)
+    assert len(finished.entries()) == before

@@ -4,6 +4,7 @@ Verbs import what they need when they run, so that `vesper --help` stays fast.
 """
 
 import errno
+import io
 import os
 import signal
 import sys
@@ -123,6 +124,9 @@ def is_out_of_memory(error: Exception) -> bool:
 
 def main() -> None:
     """Run the command line; expected errors end with one message and their exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of people need not fit a terminal
+            stream.reconfigure(errors="backslashreplace")
     try:
         with interruptible():
             app()

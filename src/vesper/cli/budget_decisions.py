@@ -70,7 +70,7 @@ def set_budget(
         account = open_account(
             opened,
             name,
-            num_nodes=1 if known is None else known.num_nodes,
+            num_nodes=_first_num_nodes(opened, name),
             budget=Budget(epsilon=epsilon, delta=delta),
             relation=relation_for(privacy),
         )
@@ -78,6 +78,14 @@ def set_budget(
             f"{ledger}: graph '{name}' has a budget of epsilon {epsilon:g} at delta {delta:g} for "
             f"{account.relation}; {account.spent_epsilon():.4g} is spent"
         )
+
+
+def _first_num_nodes(ledger: "LedgerReader", name: str) -> int:
+    """Number of nodes of the first version of a graph; 1 for one that has none yet."""
+    for entry in ledger.entries():
+        if entry.graph == name and entry.facts["kind"] == "graph":
+            return int(entry.facts["num_nodes"])
+    return 1
 
 
 def return_reservation(
@@ -111,6 +119,8 @@ def accept(
     from vesper.privacy.ledger.store import Ledger
 
     refuse_what_is_no_ledger(ledger)
+    if not by.isprintable() or not by.strip():
+        raise InputError("--by: expected the name of a person, in characters that can be printed")
     with closing(Ledger(ledger, clock=time.time)) as opened:
         known = [balance.graph for balance in _accounts(opened)]
         for name in (graph, other):

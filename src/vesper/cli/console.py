@@ -6,8 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
 
 import typer
 
@@ -23,6 +23,56 @@ def print_line(text: str) -> None:
         # Flushing the rest of the buffer at exit would print another error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit from None
+
+
+def print_warning(text: str) -> None:
+    """Print a line for the user of this machine alone, apart from the result."""
+    typer.echo(f"vesper: {text}", err=True)
+
+
+@contextmanager
+def keep_running_without_output() -> Iterator[None]:
+    """Let output fail quietly in the block: a closed terminal must not end a party.
+
+    When it would end, and how, depends on how much was printed, and so on warnings that only its
+    owner may see (claim NON-INTERFERENCE).
+    """
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, _QuietStream(each)) for each in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+class _QuietStream:
+    """A stream whose writes never fail; after the first failure, they go nowhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, or drop what cannot be written."""
+        try:
+            self._stream.write(text)
+        except (OSError, ValueError):
+            self._drop_everything()
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what can be written."""
+        try:
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._drop_everything()
+
+    def _drop_everything(self) -> None:
+        """Point the stream to nowhere, so that the rest of its buffer does not fail at exit."""
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
 def print_json(facts: Mapping[str, Any] | Sequence[Any]) -> None:

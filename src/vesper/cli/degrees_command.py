@@ -3,12 +3,13 @@
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vesper.cli.console import print_json, print_line, progress_display
+from vesper.cli.console import print_json, print_line, print_warning, progress_display
 
 if TYPE_CHECKING:
     from vesper.mechanism.degree_histogram import DegreeHistogram
@@ -36,7 +37,7 @@ def degrees(
     from vesper.mechanism.noise import NoiseSource
     from vesper.privacy.ledger.graph_name import expect_graph_name
     from vesper.privacy.ledger.ledger_file import default_ledger
-    from vesper.privacy.ledger.overlap_report import describe_overlaps
+    from vesper.privacy.ledger.overlap_report import describe_overlaps, warn_owner
     from vesper.privacy.ledger.store import Ledger
 
     event = cost_of(epsilon, as_paper=as_paper)  # refuses bad numbers before a ledger is created
@@ -46,8 +47,7 @@ def degrees(
         edges = open_data(inner, progress=progress).graph
     with closing(Ledger(ledger or default_ledger(), clock=time.time)) as opened:
         account = open_graph_account(edges, name, ledger=opened, simulated=False)
-        for text in describe_overlaps(opened, name):
-            typer.echo(f"vesper: {text}", err=True)
+        warn_owner(print_warning, partial(describe_overlaps, opened, name))
         histogram = release_histogram(
             edges,
             event=event,

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from vesper.cli.console import print_json, print_line, print_table, progress_display
+from vesper.cli.console import (
+    keep_running_without_output,
+    print_json,
+    print_line,
+    print_table,
+    print_warning,
+    progress_display,
+)
 from vesper.cli.interrupt import until_interrupted
 from vesper.session.observer import ProgressObserver
 
@@ -170,7 +177,7 @@ def _run_party(
 ) -> R | None:
     """Run one side; return its result unless it was printed as JSON."""
     os.umask(PRIVATE_UMASK)
-    with progress_display() as progress:
+    with keep_running_without_output(), progress_display() as progress:
         result = run(settings, resume=resume, observer=TerminalObserver(progress))
     if as_json:
         print_json(result.as_json())
@@ -182,7 +189,7 @@ def _serve_embeddings(settings: "PartyConfig", snapshot: Path | None, graph: str
     from vesper.serving.embedding_server import serve_embeddings
 
     os.umask(PRIVATE_UMASK)
-    with until_interrupted(), progress_display() as progress:
+    with until_interrupted(), keep_running_without_output(), progress_display() as progress:
         serve_embeddings(
             settings, snapshot=snapshot, graph=graph, progress=progress, log=print_line
         )
@@ -241,4 +248,4 @@ class TerminalObserver(ProgressObserver):
 
     def warning(self, text: str) -> None:
         """Print the warning."""
-        typer.echo(f"vesper: {text}", err=True)
+        print_warning(text)

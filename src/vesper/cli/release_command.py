@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vesper.cli.console import print_json, print_line, progress_display
+from vesper.cli.console import print_json, print_line, print_warning, progress_display
 from vesper.cli.setting_options import (
     EngineOption,
     RayAddressOption,
@@ -68,7 +68,7 @@ def release(
             ledger=ledger,
             simulated=seed is not None,
             progress=progress,
-            warn=lambda text: typer.echo(f"vesper: {text}", err=True),
+            warn=print_warning,
         )
     if as_json:
         print_json({**written.facts, "path": str(written.file), "names": list(written.columns)})

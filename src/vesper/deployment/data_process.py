@@ -50,7 +50,7 @@ from vesper.graph.holdings import open_data
 from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.release_store import ReleaseStore
-from vesper.privacy.ledger.overlap_report import describe_change, describe_overlaps
+from vesper.privacy.ledger.overlap_report import describe_change, describe_overlaps, warn_owner
 from vesper.privacy.ledger.reservation import return_unused
 from vesper.protocol.codec import encode
 from vesper.protocol.messages import Farewell, SessionFinished
@@ -128,9 +128,8 @@ def run_data_party(
         # Before anybody can see this party: whether it refuses depends on its graph and account.
         reserve_for_party(config, data, ledger, run=run, is_simulated=not noise.is_private)
         if own.graph is not None:
-            changes = describe_change(ledger, own.graph, run=run)
-            for text in (*describe_overlaps(ledger, own.graph), *changes):
-                journal.warning(text)
+            warn_owner(journal.warning, partial(describe_overlaps, ledger, own.graph))
+            warn_owner(journal.warning, partial(describe_change, ledger, own.graph, run=run))
         with (
             connector(
                 config, waiting=show_waiting(config, journal), warn=journal.warning

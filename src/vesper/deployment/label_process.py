@@ -138,7 +138,9 @@ def run_label_party_with_peers(
         graph = None
         if table.graph is not None:
             has_started = (table.own_graph_peer.party.state / "session").exists()
-            graph = stack.enter_context(run_own_graph(table.graph, resume=has_started, noise=noise))
+            graph = stack.enter_context(
+                run_own_graph(table.graph, resume=has_started, noise=noise, warn=journal.warning)
+            )
         channels = [
             stack.enter_context(data_peer_channel(table, k, graph, journal))
             for k in range(len(table.peer_configs))

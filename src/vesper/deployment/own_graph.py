@@ -21,6 +21,7 @@ from vesper.deployment.state_folder import (
 )
 from vesper.errors import PeerError, VesperError
 from vesper.mechanism.noise import NoiseSource
+from vesper.session.observer import SessionObserver
 from vesper.session.result import DataResult
 from vesper.transport.channel import Channel
 from vesper.transport.memory import MemoryRendezvous
@@ -68,14 +69,32 @@ class OwnGraph(InMemoryConnector):
         raise error
 
 
+class _WarningObserver(SessionObserver):
+    """Passes warnings on, and nothing else: progress is that of the label party."""
+
+    def __init__(self, warn: Warn) -> None:
+        self._warn = warn
+
+    def warning(self, text: str) -> None:
+        """Pass the warning on."""
+        self._warn(text)
+
+
 @contextmanager
-def run_own_graph(config: PartyConfig, *, resume: bool, noise: NoiseSource) -> Iterator[OwnGraph]:
+def run_own_graph(
+    config: PartyConfig,
+    *,
+    resume: bool,
+    noise: NoiseSource,
+    warn: Warn = ignore_warning,
+) -> Iterator[OwnGraph]:
     """Run the data party of the own graph until the block ends, or until it is finished.
 
     Args:
         config: its settings.
         resume: continue its run, to which the label party has connected before.
         noise: source of its noise.
+        warn: receives warnings for the owner of the graph.
     """
     rendezvous = MemoryRendezvous(patience=OWN_GRAPH_PATIENCE)
     connector = InMemoryConnector(rendezvous, end=0).connector
@@ -91,7 +110,13 @@ def run_own_graph(config: PartyConfig, *, resume: bool, noise: NoiseSource) -> I
             return None
         if not resume:  # it may have started, and the label party was stopped before it noted that
             discard_unless_started(config)
-        return run_data_party(patient, resume=resume, noise=noise, connector=connector)
+        return run_data_party(
+            patient,
+            resume=resume,
+            noise=noise,
+            observer=_WarningObserver(warn),
+            connector=connector,
+        )
 
     with ThreadPoolExecutor(max_workers=1) as pool:
         running = pool.submit(run)

@@ -39,9 +39,10 @@ from vesper.deployment.party_ledger import open_party_ledger, reserve_for_party
 from vesper.errors import InputError, PeerError, VesperError
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import open_labels
+from vesper.mechanism.graph_version import version_of_graph
 from vesper.privacy.ledger.ledger_file import default_ledger
 from vesper.privacy.ledger.overlap_report import describe_overlaps
-from vesper.privacy.ledger.store import Ledger
+from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.progress import Progress, no_progress
 from vesper.session.contract import contract_differences, contract_text, refuse_unapproved
 from vesper.session.run_spec import refuse_no_features, refuse_unusable_labels
@@ -71,6 +72,7 @@ def check_budget(config: PartyConfig, data: DataHoldings) -> str:
 
 
 def _dry_run(config: PartyConfig, data: DataHoldings, ledger: Ledger) -> str:
+    version_of_graph(data.graph, key=key_of(ledger))  # kept in memory: others wait for what follows
     with ledger.transaction(dry_run=True):
         account = reserve_for_party(config, data, ledger, run=DRY_RUN, is_simulated=False)
         if account is None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from vesper.method.noise_plan import certified_plan
 from vesper.method.settings import Config
 from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH, expect_graph_name
 from vesper.privacy.ledger.ledger_file import default_ledger
-from vesper.privacy.ledger.overlap_report import describe_overlaps
+from vesper.privacy.ledger.overlap_report import describe_overlaps, warn_owner
 from vesper.privacy.ledger.reservation import return_unused
 from vesper.privacy.ledger.run_balance import balance_of_run
 from vesper.privacy.ledger.statement import (
@@ -130,8 +131,7 @@ def export_features(
                 is_simulated=simulated,
             )
             assert account is not None, "certified releases have an account"
-            for text in describe_overlaps(book, account.graph):
-                warn(text)
+            warn_owner(warn, partial(describe_overlaps, book, account.graph))
             door = ChargedDoor(data.graph, account=account, noise=noise, run=run)
             planned = planned_config(
                 config, account.reservations[run].reservation.planned_epsilon, hops=0

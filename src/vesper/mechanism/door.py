@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregations.aggregation import Aggregation
+from vesper.mechanism.aggregations.aggregation import Aggregation, refuse_inexact_degrees
 from vesper.mechanism.aggregations.grid import from_grid, to_grid
 from vesper.mechanism.aggregations.partition import noisy_rows
 from vesper.mechanism.aggregations.row_noise import refuse_high_degrees, rounding_of
@@ -29,6 +29,7 @@ from vesper.mechanism.release_store import Arrays, Draw, ReleaseStore, no_check,
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.events import Event
 from vesper.privacy.ledger.account import Account, open_account
+from vesper.privacy.ledger.overlap import GraphVersion
 from vesper.privacy.ledger.receipt import Receipt
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.privacy.relation import GraphRelation, LabelRelation, NodeRelation
@@ -180,18 +181,33 @@ def open_graph_account(
         InputError: the graph is not undirected, breaks the promised degree, or the name has another
             budget.
     """
-    refuse_directed(graph)
-    if isinstance(relation, NodeRelation):
-        refuse_high_degrees(graph, max_degree=relation.max_degree)
     return open_account(
         ledger,
         name,
         num_nodes=graph.num_nodes,
-        version=version_of_graph(graph, key=key_of(ledger)),
+        version=checked_version(graph, ledger=ledger, relation=relation),
         budget=budget,
         relation=relation,
         simulated=simulated,
     )
+
+
+def checked_version(
+    graph: Graph, *, ledger: Ledger, relation: GraphRelation | None
+) -> GraphVersion:
+    """Describe a graph for its ledger, after checking that claims cover it.
+
+    This reads all edges, so it belongs before a transaction, which others wait for.
+
+    Raises:
+        InputError: the graph is not undirected, has a degree too large to be summed exactly, or
+            breaks the promised degree.
+    """
+    refuse_directed(graph)
+    refuse_inexact_degrees(graph)
+    if isinstance(relation, NodeRelation):
+        refuse_high_degrees(graph, max_degree=relation.max_degree)
+    return version_of_graph(graph, key=key_of(ledger))
 
 
 class ClaimedDoor:

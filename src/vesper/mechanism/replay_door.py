@@ -33,7 +33,7 @@ class ReplayDoor:
         broken = ledger.verify()
         if broken is not None:
             raise VesperError(f"{ledger.path}: entry {broken} was changed; see `vesper budget`")
-        self._digests = self._stored_digests(run)
+        self._digests = stored_digests(ledger, run)
         if not self._digests:
             raise InputError(
                 f"{ledger.path}: found no release by {run}; use the ledger of that run"
@@ -72,13 +72,19 @@ class ReplayDoor:
             )
         return self._release_store.get(number, self._digests[number])
 
-    def _stored_digests(self, run: str) -> dict[int, str]:
-        """Map the number of each stored release of a run to its digest."""
-        numbers: dict[int, int] = {}  # sequence number of the charging entry -> release number
-        digests: dict[int, str] = {}
-        for entry in self._ledger.entries():
-            if entry.run == run and "number" in entry.facts:
-                numbers[entry.sequence] = int(entry.facts["number"])
-            if entry.facts["kind"] == STORED_KIND and entry.facts["of"] in numbers:
-                digests[numbers[entry.facts["of"]]] = str(entry.facts["digest"])
-        return digests
+
+def stored_digests(ledger: LedgerReader, run: str) -> dict[int, str]:
+    """Map the number of each stored release of a run to its digest."""
+    numbers: dict[int, int] = {}  # sequence number of the charging entry -> release number
+    digests: dict[int, str] = {}
+    for entry in ledger.entries():
+        if entry.run == run and "number" in entry.facts:
+            numbers[entry.sequence] = int(entry.facts["number"])
+        if entry.facts["kind"] == STORED_KIND and entry.facts["of"] in numbers:
+            digests[numbers[entry.facts["of"]]] = str(entry.facts["digest"])
+    return digests
+
+
+def num_stored(ledger: LedgerReader, *, run: str) -> int:
+    """Number of releases of a run that were stored."""
+    return len(stored_digests(ledger, run))

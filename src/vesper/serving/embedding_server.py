@@ -8,6 +8,7 @@ Connections are served one after another.
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from vesper.deployment.config.party_config import PartyConfig
@@ -28,7 +29,7 @@ from vesper.method.registry import find_method
 from vesper.party.inference import NO_EMBEDDINGS, InferenceParty
 from vesper.privacy.ledger.graph_name import expect_graph_name
 from vesper.privacy.ledger.ledger_file import open_to_read
-from vesper.privacy.ledger.overlap_report import describe_overlaps
+from vesper.privacy.ledger.overlap_report import describe_overlaps, warn_owner
 from vesper.privacy.ledger.reservation import return_unused
 from vesper.progress import Progress, no_progress
 from vesper.protocol.codec import Limits, ids_frame_bytes
@@ -183,8 +184,7 @@ def open_embedding_server(
                 noise=noise or NoiseSource.from_os(),
             )
             try:
-                for text in describe_overlaps(ledger, graph):
-                    log(text)
+                warn_owner(log, partial(describe_overlaps, ledger, graph))
                 yield EmbeddingServer(run, served_graph)
             finally:  # whoever serves it again reserves again what is not charged yet
                 return_unused(ledger, run=f"snapshot {served_graph.name}")

@@ -20,7 +20,7 @@ from vesper.graph.holdings import DataHoldings
 from vesper.mechanism.door import ClosedDoor, Door
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.release_store import ReleaseStore
-from vesper.mechanism.replay_door import ReplayDoor
+from vesper.mechanism.replay_door import ReplayDoor, num_stored
 from vesper.method.base import PublicSizes
 from vesper.method.noise_plan import budget_of
 from vesper.method.settings import Config
@@ -136,7 +136,15 @@ def served_snapshot(
         graph, digest_of_nodes(data), folder=folder
     )
 
+    releases = ReleaseStore(snapshot.folder / "releases")
+    needed = len(run_spec.noise_plan.all_noise_stds) or 1
+
     def charged_door() -> tuple[Door, RunSpec]:
+        if num_stored(ledger, run=snapshot.run) >= needed:  # nothing is left to reserve
+            planned = last_reservation(ledger.entries(), run=snapshot.run)
+            epsilon = None if planned is None else planned.planned_epsilon
+            replay = ReplayDoor(ledger=ledger, run=snapshot.run, release_store=releases)
+            return replay, run_spec_within(run_spec, epsilon)
         return open_door(
             run_spec,
             data.graph,
@@ -144,7 +152,7 @@ def served_snapshot(
             noise,
             name=graph,
             run=snapshot.run,
-            release_store=ReleaseStore(snapshot.folder / "releases"),
+            release_store=releases,
         )
 
     charged_door()  # reserves, or refuses, before anybody can connect

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.door import open_graph_account
+from vesper.mechanism.door import checked_version
 from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.noise_plan import budget_of, relation_for
 from vesper.method.options import refuse_aggregator
@@ -24,7 +24,7 @@ from vesper.method.settings import Config
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.participation import cap_for
 from vesper.privacy.events import PureRelease
-from vesper.privacy.ledger.account import Account
+from vesper.privacy.ledger.account import Account, open_account
 from vesper.privacy.ledger.graph_name import expect_graph_name
 from vesper.privacy.ledger.reservation import RESERVED_KIND, Reservation, last_reservation
 from vesper.privacy.ledger.store import Ledger
@@ -77,14 +77,17 @@ def reserve_run(
     sizes = PublicSizes(num_nodes=graph.num_nodes, num_train=0, num_features=0, num_classes=2)
     budget = budget_of(config.privacy, sizes)
     is_certified = plan == "certified" and budget is not None
+    relation = relation_for(config.privacy) if is_certified else None
+    version = checked_version(graph, ledger=ledger, relation=relation)
     with ledger.transaction():
         _refuse_other_name(ledger, name, run=run)
-        account = open_graph_account(
-            graph,
+        account = open_account(
+            ledger,
             name,
-            ledger=ledger,
+            num_nodes=graph.num_nodes,
+            version=version,
             budget=budget if is_certified else None,
-            relation=relation_for(config.privacy) if is_certified else None,
+            relation=relation,
             simulated=is_simulated,
         )
         if not is_certified:

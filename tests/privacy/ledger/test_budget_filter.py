@@ -16,7 +16,7 @@ from vesper.privacy.ledger.budget_filter import OverdrawnError
 from vesper.privacy.ledger.overlap import EMPTY_SLOT, GraphVersion
 from vesper.privacy.ledger.reader import Entry
 from vesper.privacy.ledger.receipt import encode
-from vesper.privacy.ledger.reservation import Reservation
+from vesper.privacy.ledger.reservation import Reservation, return_unused
 
 if TYPE_CHECKING:
     from tests.privacy.conftest import LedgerFolder
@@ -138,3 +138,34 @@ def test_a_pure_run_cannot_have_been_charged_more_than_it_reserved() -> None:
         balance.book(entry(dict(event.facts), cost=event.cost))
     balance.book(entry(dict(event.facts), cost=event.cost, run="another"))
     assert balance.spent_epsilon() == 0.5
+
+
+def test_a_reservation_of_nothing_does_not_fix_the_cap(folder: "LedgerFolder") -> None:
+    account = open_account(folder.open(), "g", num_nodes=4, budget=Budget(epsilon=8.0, delta=1e-6))
+    whole = PureRelease(epsilon=4.0, what="noisy edges")
+    pure = Reservation(
+        plan="certified",
+        planned_epsilon=4.0,
+        releases=1,
+        mu_squared=whole.cost,
+        pure_epsilon=4.0,
+    )
+    account.reserve(pure, run="one")
+    account.charge(whole, None, run="one")
+    return_unused(account.ledger, run="one")
+    account.reserve(pure, run="one")  # as a server does that is started again
+    account.reserve(pure, run="two")
+    account.charge(whole, None, run="two")
+    assert account.spent_epsilon() == 8.0
+
+
+def test_a_run_whose_reservation_was_returned_uses_nothing_unprotected(
+    folder: "LedgerFolder",
+) -> None:
+    account = open_account(folder.open(), "g", num_nodes=4, budget=BUDGET)
+    account.reserve(Reservation(plan="none"), run="raw")
+    return_unused(account.ledger, run="raw")
+    certified = Reservation(plan="certified", planned_epsilon=0.5, releases=1, mu_squared=1e-3)
+    account.reserve(certified, run="certified")
+    with pytest.raises(BudgetError, match="has returned its reservation"):
+        account.note_unprotected(run="raw", plan="none")

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from vesper.errors import InputError, VesperError
+from vesper.privacy.ledger.account import open_account
+from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.reader import format_head
 from vesper.privacy.ledger.store import Ledger
 
@@ -112,6 +114,7 @@ def test_only_the_witness_detects_that_the_whole_machine_was_rolled_back(tmp_pat
         head = format_head(ledger.head())
     assert witness.read_text() == f"{head}\n"
     roll_back(machine, tmp_path / "backup")
+    (machine / "ledger.sqlite.witness").unlink()
     opened(machine).close()  # without a witness, the older copy is consistent in itself
     with pytest.raises(VesperError, match=r"witness lists 3 entries; restore the newest ledger"):
         opened(machine, witness=witness)
@@ -127,6 +130,7 @@ def test_a_rolled_back_ledger_that_grew_again_is_detected_too(tmp_path: Path) ->
     with closing(opened(machine, witness=witness)) as ledger:
         append(ledger)
     roll_back(machine, tmp_path / "backup")
+    (machine / "ledger.sqlite.witness").unlink()
     with closing(Ledger(machine / "ledger.sqlite", clock=lambda: 9.0)) as ledger:
         append(ledger)
         append(ledger)
@@ -140,3 +144,42 @@ def test_a_witness_that_cannot_be_written_or_read_is_named(tmp_path: Path) -> No
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match=r"folder: cannot be read"):
         opened(tmp_path, witness=tmp_path / "folder")
+
+
+def test_whoever_opens_a_ledger_later_raises_its_witness_too(tmp_path: Path) -> None:
+    machine, witness = tmp_path / "machine", tmp_path / "elsewhere" / "witness"
+    machine.mkdir()
+    witness.parent.mkdir()
+    opened(machine, witness=witness).close()
+    backup = tmp_path / "backup"
+    shutil.copytree(machine, backup)
+    with closing(opened(machine)) as ledger:  # as a verb without settings does
+        open_account(ledger, "g", num_nodes=3)
+        head = format_head(ledger.head())
+    assert witness.read_text().strip() == head
+    shutil.rmtree(machine)
+    shutil.copytree(backup, machine)
+    with pytest.raises(VesperError, match="older than what was charged"):
+        opened(machine)
+    with closing(open_to_read(machine / "ledger.sqlite")) as reader:
+        assert reader.behind_head_note() is not None
+
+
+def test_a_missing_note_of_the_head_is_refused(tmp_path: Path) -> None:
+    with closing(opened(tmp_path)) as ledger:
+        open_account(ledger, "g", num_nodes=3)
+        head = format_head(ledger.head())
+    note = tmp_path / "ledger.sqlite.head"
+    note.unlink()
+    with pytest.raises(VesperError, match="expected the note of the head"):
+        opened(tmp_path)
+    note.write_text(head)
+    opened(tmp_path).close()
+
+
+def test_a_first_note_that_a_killed_process_has_not_written(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    note = tmp_path / "ledger.sqlite.head"
+    note.unlink()
+    opened(tmp_path).close()
+    assert note.exists()

@@ -92,14 +92,23 @@ class RowAggregation(ABC):
         )
 
 
+def refuse_inexact_degrees(graph: Graph) -> None:
+    """Refuse degrees of 2^24 or more.
+
+    Raises:
+        InputError: there is one.
+    """
+    if graph.num_nodes > LARGEST_GRAPH and int(np.diff(graph.indptr).max()) >= LARGEST_DEGREE:
+        raise InputError(f"Expected degrees below {LARGEST_DEGREE}: sums must fit 32 bits.")
+
+
 def refuse_inexact(graph: Graph, messages: Messages) -> None:
     """Refuse what cannot be summed exactly.
 
     Raises:
         InputError: not one message per node, rows longer than 1, or a degree of 2^24 or more.
     """
-    if graph.num_nodes > LARGEST_GRAPH and int(np.diff(graph.indptr).max()) >= LARGEST_DEGREE:
-        raise InputError(f"Expected degrees below {LARGEST_DEGREE}: sums must fit 32 bits.")
+    refuse_inexact_degrees(graph)
     if messages.ndim != 2 or len(messages) != graph.num_nodes:
         raise InputError(
             f"Expected one message for each of {graph.num_nodes} nodes, got {messages.shape}."

@@ -142,9 +142,18 @@ class Account(Balance):
         self._catch_up()
 
     def note_unprotected(self, *, run: str, plan: str) -> None:
-        """Record, once per run, that edges are about to be used without a guarantee."""
+        """Record, once per run, that edges are about to be used without a guarantee.
+
+        Raises:
+            BudgetError: the run has no reservation, which excludes certified runs at the same time.
+        """
         with self._ledger.transaction():
             self._catch_up()
+            if run not in self.reservations:
+                raise BudgetError(
+                    f"Run {run} has returned its reservation on graph '{self.graph}'. Nothing was "
+                    f"sent. Start it again."
+                )
             if not any(e.facts["kind"] == UNPROTECTED_KIND and e.run == run for e in self._mine()):
                 facts = {"kind": UNPROTECTED_KIND, "plan": plan}
                 self._append(run, facts, encoded_receivers=everyone(self.num_nodes))

@@ -77,11 +77,11 @@ class BudgetFilter(AccountSums):
             )
         if not 0 < event.cost < math.inf:
             raise BudgetError(f"Expected a finite cost above 0, got {event.cost}.")
+        self.refuse_unprotected()
         held = self._held_for(run)
         if held is not None:
             self._refuse_beyond(held, event)
             return
-        self.refuse_unprotected()
         if self._is_added_purely(str(facts["kind"])):
             if float(facts["epsilon"]) > self._left_pure_epsilon():
                 raise self._refusal("epsilon", float(facts["epsilon"]), self._left_pure_epsilon())
@@ -182,7 +182,7 @@ class BudgetFilter(AccountSums):
             raise OverdrawnError(f"The reservation of run {run} exceeds the budget.") from None
         is_pure = bool(reservation.pure_epsilon) and self._only_pure
         pure = Fraction(reservation.pure_epsilon) if is_pure else Fraction(0)
-        if reservation.is_certified and not is_pure:
+        if reservation.mu_squared > 0 and not is_pure:
             self._only_pure = False  # the cap is fixed from here on
         units = 0 if is_pure else self._units_for(reservation)
         self.reservations[run] = OpenReservation(reservation, units, pure, is_pure)

@@ -2,11 +2,25 @@
 of one name have changed since a run began.
 """
 
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
 from vesper.privacy.ledger.account_reader import accounts
 from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.overlap import VERSION_KIND, Overlap, overlaps_of
 from vesper.privacy.ledger.reader import LedgerReader
 from vesper.privacy.ledger.reservation import RESERVED_KIND
+
+
+def warn_owner(show: Callable[[str], None], describe: Callable[[], Iterable[str]]) -> None:
+    """Show what only the owner may know; whatever fails in here, what follows is the same.
+
+    There is something to show in some worlds and nothing in others, so neither a closed terminal
+    nor a text that it cannot display may end the process.
+    """
+    with suppress(Exception):
+        for text in describe():
+            show(text)
 
 
 def describe_overlaps(ledger: LedgerReader, graph: str) -> list[str]:

@@ -59,7 +59,8 @@ class LedgerReader:
         self.path, self._db = path, database
         # damaged text has another digest too, so that `verify` finds it
         database.text_factory = lambda content: content.decode(errors="replace")
-        self._key, self._witness = key or key_path(path), witness
+        self._key = key or key_path(path)
+        self._witness = witness or known_witness(path)
 
     @property
     def keys(self) -> Keys:
@@ -144,12 +145,15 @@ class LedgerReader:
             try:
                 text = note.read_text(errors="replace").strip()
             except FileNotFoundError:
-                if note == self._witness and self.head()[0] > 0:
-                    return (
-                        f"{note}: expected the witness of {self.path}, found no file; mount its "
-                        f"storage. To begin with a witness, copy {self.head_notes[0]} to it"
-                    )
-                continue
+                if self.head()[0] <= 1:
+                    continue  # a new ledger, whose first note is about to be written
+                remedy = (
+                    f"mount its storage; to begin with a witness, copy {self.head_notes[0]} to it"
+                    if note == self._witness
+                    else "restore it; if it is lost and this is the newest copy of the ledger, "
+                    "write the head that `vesper budget show --json` prints into it"
+                )
+                return f"{note}: expected the note of the head of {self.path}, found none; {remedy}"
             except OSError as error:
                 raise InputError(f"{note}: cannot be read ({error.strerror})") from None
             sequence, _, digest = text.partition(":")
@@ -202,6 +206,27 @@ class LedgerReader:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid JSON")
+
+
+def witness_note(ledger: Path) -> Path:
+    """Path of the file that says where the witness of a ledger is."""
+    return ledger.with_name(f"{ledger.name}.witness")
+
+
+def known_witness(ledger: Path) -> Path | None:
+    """Return the witness that a ledger was opened with before; None: it has none.
+
+    Raises:
+        InputError: the file that says where it is cannot be read.
+    """
+    path = witness_note(ledger)
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); restore it") from None
+    return Path(text) if text else None
 
 
 def chain_digest(key: bytes, previous: bytes, line: tuple[Any, ...]) -> bytes:

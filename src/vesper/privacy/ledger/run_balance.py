@@ -18,6 +18,7 @@ from vesper.privacy.ledger.account_sums import DEFAULT_DELTA
 from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.overlap import VERSION_KIND
 from vesper.privacy.ledger.reader import Entry, LedgerReader
+from vesper.privacy.ledger.receipt import count
 from vesper.privacy.ledger.reservation import (
     RESERVED_KIND,
     RETURNED_KIND,
@@ -67,6 +68,7 @@ def balance_of_run(ledger: LedgerReader, run: str, *, delta: float | None = None
     reservation = last_reservation(entries, run=run)
     planned = None if reservation is None else reservation.planned_epsilon
     spent = alone.spent_epsilon(at)
+    charges = tuple(entry for entry in entries if entry.run == run and entry.cost > 0)
     return RunBalance(
         # Rounded up, while the filter admits no more than what was planned at the budget's delta.
         spent_epsilon=min(spent, planned)
@@ -77,9 +79,9 @@ def balance_of_run(ledger: LedgerReader, run: str, *, delta: float | None = None
         spent_mu_squared=alone.spent_mu_squared,
         pure=float(alone.pure),
         planned_epsilon=planned,
-        num_nodes=alone.num_nodes,
+        num_nodes=count(charges[0].receivers) if charges else alone.num_nodes,
         relation=alone.relation,
-        charges=tuple(entry for entry in entries if entry.run == run and entry.cost > 0),
+        charges=charges,
     )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from vesper.errors import InputError, VesperError
+from vesper.files import replace_file
 from vesper.privacy.ledger.keys import Keys, key_path, make_keys, read_keys
 from vesper.privacy.ledger.ledger_file import APPLICATION, FORMAT, make_private, refuse_foreign
 from vesper.privacy.ledger.reader import (
@@ -26,6 +27,8 @@ from vesper.privacy.ledger.reader import (
     LedgerReader,
     chain_digest,
     format_head,
+    known_witness,
+    witness_note,
 )
 
 _SCHEMA = (
@@ -47,6 +50,9 @@ _SCHEMA = (
     """CREATE TRIGGER IF NOT EXISTS entries_last BEFORE DELETE ON entries
         BEGIN SELECT RAISE(ABORT, 'ledger entries are never removed'); END""",
 )
+
+WAIT_SECONDS = 600.0
+"""Seconds to wait for another process that writes: a run that has started must not fail for it."""
 
 _SETTINGS = ("journal_mode = WAL", "synchronous = FULL", "recursive_triggers = ON")
 """The last one makes the triggers fire for INSERT OR REPLACE too, at least on this connection."""
@@ -72,7 +78,7 @@ class Ledger(LedgerReader):
         make_private(path)
         try:
             database = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, timeout=60
+                path, isolation_level=None, check_same_thread=False, timeout=WAIT_SECONDS
             )
             self._make(database, path)
         except UNREADABLE as error:
@@ -82,11 +88,23 @@ class Ledger(LedgerReader):
         if behind:
             raise VesperError(behind)
         self._keys = self._load_keys()
+        self._remember(witness)
+        if not self.head_notes[0].exists():
+            self._note_head()  # a process that was killed may have left the first one unwritten
 
     @property
     def keys(self) -> Keys:
         """Keys of the ledger, read when it was opened."""
         return self._keys
+
+    def _remember(self, witness: Path | None) -> None:
+        """Note where the witness is, for everybody who opens the ledger after this."""
+        note = witness_note(self.path)
+        if witness is not None and known_witness(self.path) != witness.absolute():
+            try:
+                replace_file(note, f"{witness.absolute()}\n".encode())
+            except OSError as error:
+                raise VesperError(f"{note}: cannot be written ({error.strerror})") from None
 
     @staticmethod
     def _make(database: sqlite3.Connection, path: Path) -> None:
