@@ -3,6 +3,7 @@
 import copy
 import pickle
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from vesper.graph.holdings import open_data
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH
+from vesper.privacy.ledger.overlap import EMPTY_SLOT, SLOT_DIGITS
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.protocol.codec import decode
 from vesper.protocol.messages import DataHello, Embeddings, Message, SessionFinished
@@ -112,7 +114,9 @@ def test_only_messages_of_the_protocol_cross_and_nothing_of_the_ledger_does(
     for frame in to_label:
         assert key not in frame
         assert SIMULATED_GRAPH.encode() not in frame
-        for digest in (edges, version["ids"], version["sketch"][:16]):
+        slots = [version["sketch"][k : k + SLOT_DIGITS] for k in range(0, 2048, SLOT_DIGITS)]
+        (pair, *_) = (a + b for a, b in pairwise(slots) if EMPTY_SLOT not in (a, b))
+        for digest in (edges, version["ids"], pair):
             assert digest.encode() not in frame
             assert bytes.fromhex(digest) not in frame
 
