@@ -4,9 +4,9 @@
 
 Draws, against epsilon, the published trade-off of the paper, the bound and the oracle
 (`vesper.study.class_bound`, `class_oracle`), and our own runs. With `--measure`, runs the paper's
-method at full noise on small simulated graphs, with D = 20 (and D_min = 10), and prints rows for
-`benchmarks/reach.csv`. Epsilon of a run is the one that Theorem 1 claims for that noise on the
-smaller graph.
+method at full noise on small simulated graphs, with D = 20 (and D_min = 10), and appends rows to
+`benchmarks/reach.csv`, where a stopped run resumes. Epsilon of a run is the one that Theorem 1
+claims for that noise on the smaller graph.
 """
 
 import argparse
@@ -31,6 +31,8 @@ GCN_DEGREES = ((20, 10), (20, 20), (50, 10), (50, 20), (50, 40))
 """D and D_min over which the paper tunes."""
 MEASURED = Path(__file__).with_name("reach.csv")
 MEASURED_DEGREES = 20, 10
+MEASURED_EPSILONS = (1.0, 4.0, 32.0)
+COLUMNS = ("dataset", "method", "epsilon", "noise_std", "test", "seconds")
 
 Points = dict[float, tuple[float, float]]
 
@@ -64,9 +66,7 @@ def oracle(nodes: PaperNodes) -> Points:
     """Class oracle of the GIN with D = 20."""
     points: Points = {}
     for epsilon in EPSILONS:
-        noise_std = nodes.noise_std(
-            epsilon=epsilon, max_degree=20, layer_sensitivity=math.sqrt(2)
-        )
+        noise_std = nodes.noise_std(epsilon=epsilon, max_degree=20, layer_sensitivity=math.sqrt(2))
         setting = oracle_setting(
             nodes, nodes.class_shares()["assumed"], noise_std=noise_std, max_degree=20
         )
@@ -76,12 +76,17 @@ def oracle(nodes: PaperNodes) -> Points:
 
 def ours(dataset: str, aggregator: str) -> Points:
     """Our runs at the published noise."""
+    return {
+        float(row["epsilon"]): (float(row["test"]), math.nan)
+        for row in measured_rows()
+        if (row["dataset"], row["method"]) == (dataset, f"paper-{aggregator}")
+    }
+
+
+def measured_rows() -> list[dict[str, str]]:
+    """Rows measured so far."""
     with MEASURED.open(encoding="utf-8") as file:
-        return {
-            float(row["epsilon"]): (float(row["test"]), math.nan)
-            for row in csv.DictReader(file)
-            if (row["dataset"], row["method"]) == (dataset, f"paper-{aggregator}")
-        }
+        return list(csv.DictReader(file))
 
 
 def panels() -> Iterator[Panel]:
@@ -94,9 +99,22 @@ def panels() -> Iterator[Panel]:
                 epsilon: (published[name, series, epsilon].mean, math.nan) for epsilon in EPSILONS
             }
             curves = [
-                Curve(name="bound, classes as assumed", color=1, points=bounds(nodes, aggregator, "assumed")),
-                Curve(name="bound, fewest classes", color=5, points=bounds(nodes, aggregator, "concentrated")),
-                Curve(name="ours at this noise, small graph", color=0, points=ours(name, aggregator), published=printed),
+                Curve(
+                    name="bound, classes as assumed",
+                    color=1,
+                    points=bounds(nodes, aggregator, "assumed"),
+                ),
+                Curve(
+                    name="bound, fewest classes",
+                    color=5,
+                    points=bounds(nodes, aggregator, "concentrated"),
+                ),
+                Curve(
+                    name="ours at this noise, small graph",
+                    color=0,
+                    points=ours(name, aggregator),
+                    published=printed,
+                ),
             ]
             if aggregator == "gin":
                 curves.insert(2, Curve(name="class oracle", color=2, points=oracle(nodes)))
@@ -106,13 +124,16 @@ def panels() -> Iterator[Panel]:
 def measure(out: Path) -> Iterator[dict[str, object]]:
     """Run the paper's method at full noise on small simulated graphs."""
     max_degree, min_degree = MEASURED_DEGREES
+    done = {(row["dataset"], row["method"], float(row["epsilon"])) for row in measured_rows()}
     for name, nodes in PAPER_NODES.items():
         source = find_sources([name], data=None, small=True)[name]
         folder = make_folders(source, out / "data")
         model, known = nodes.model, KNOWN[name]
         num_train = round(model.num_train * known.small_nodes / model.num_nodes)
         for aggregator, sensitivity in (("gin", math.sqrt(2)), ("gcn", eta(min_degree))):
-            for epsilon in EPSILONS:
+            for epsilon in MEASURED_EPSILONS:
+                if (name, f"paper-{aggregator}", epsilon) in done:
+                    continue
                 noise_std = nodes.noise_std(
                     epsilon=epsilon, max_degree=max_degree, layer_sensitivity=sensitivity
                 )
@@ -153,7 +174,8 @@ def main() -> None:
     request = parser.parse_args()
     if request.measure:
         for row in measure(request.out):
-            print(",".join(str(value) for value in row.values()), flush=True)
+            with MEASURED.open("a", encoding="utf-8") as file:
+                csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(row)
     if request.figure:
         sheet = draw_sheet(
             list(panels()),
