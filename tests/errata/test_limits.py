@@ -5,17 +5,16 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from vesper.mechanism.reference.gcn import eta
+from vesper.privacy.accounting import theorem_1
+from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.planning.paper_plan import (
     PAPER_BATCH_SIZE,
     PAPER_DATASETS,
     true_epsilon_lower_bound,
 )
-from vesper.privacy.accounting import theorem_1
-from vesper.privacy.accounting.budget import Budget
 from vesper.study.class_bound import accuracy_bound, gcn_bound, gin_bound
 from vesper.study.class_oracle import oracle_accuracy, oracle_setting
 from vesper.study.paper_nodes import PAPER_NODES

@@ -32,18 +32,14 @@ def test_noise_of_the_presets_at_epsilon_four(
     name: str, num_nodes: int, num_train: int, expected: float
 ) -> None:
     """With powers of ten as delta it was 7.57 and 1.553."""
-    sizes = PublicSizes(
-        num_nodes=num_nodes, num_train=num_train, num_features=10, num_classes=2
-    )
+    sizes = PublicSizes(num_nodes=num_nodes, num_train=num_train, num_features=10, num_classes=2)
     config = load_config(None, {"method": "paper-gin", "epsilon": 4.0}, preset=name)
     plan = find_method("paper-gin").noise_plan(config, sizes)
     assert plan.noise_stds[0] == pytest.approx(expected, abs=0.005)
 
 
 def test_gap_is_charged_for_the_epochs_of_the_run() -> None:
-    sizes = PublicSizes(
-        num_nodes=1_132_511, num_train=848_963, num_features=10, num_classes=2
-    )
+    sizes = PublicSizes(num_nodes=1_132_511, num_train=848_963, num_features=10, num_classes=2)
     given = {"method": "gap", "accounting": "theorem-1", "hops": 2}
 
     def noise_std(epochs: int) -> float:

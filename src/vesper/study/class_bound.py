@@ -57,7 +57,8 @@ def accuracy_bound(class_shares: Floats, shifts: Floats, weights: Floats) -> flo
             most = terms.max(axis=1)
             slopes = most + np.log(np.exp(terms - most[:, None]).sum(axis=1))
             low, high = np.where(slopes > goal, middle, low), np.where(slopes > goal, high, middle)
-        return (low + high) / 2
+        middles: Floats = (low + high) / 2
+        return middles
 
     low, high = -400.0, 400.0  # log t: the larger, the smaller all q
     for _ in range(HALVINGS):

@@ -92,9 +92,7 @@ def _release(
     for k in range(most):
         receivers = np.flatnonzero(degrees > k)
         classes = _class_of(joined[receivers], k)
-        theirs = rng.choice(
-            len(setting.neighbor_degrees), len(classes), p=setting.neighbor_degrees
-        )
+        theirs = rng.choice(len(setting.neighbor_degrees), len(classes), p=setting.neighbor_degrees)
         rows, _ = _first_layer(setting, classes, theirs, rng)
         second[receivers] += _normalised(setting, rows, rng)
     second += setting.noise_std * rng.standard_normal(second.shape)

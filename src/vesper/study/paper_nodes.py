@@ -3,7 +3,7 @@
 | quantity | value | source |
 | --- | --- | --- |
 | degrees of nodes | shares of degrees 0 .. 49 and of 50 or more | the paper's histograms |
-| degrees of edge ends | degree x share of nodes; degrees from 50 on have the rest of the edges | both |
+| degrees of edge ends | degree x share of nodes; from 50 on, the rest of the edges | the same |
 | largest class | 26.94 % (products) | VFGNN at epsilon 4: ten equal trials, a constant answer |
 | | 12 % (Reddit) | assumed; at most 19.40 %, the paper's lowest accuracy |
 | other classes | geometric, ratio 0.9 and 0.93 | assumed, as in our simulators |
@@ -104,7 +104,8 @@ def concentrated_shares(largest: float) -> Floats:
 def _capped(shares: Floats, max_degree: int) -> Floats:
     """Shares of min(degree, max_degree)."""
     degrees = np.minimum(np.arange(len(shares)), max_degree)
-    return np.bincount(degrees, weights=shares, minlength=max_degree + 1)
+    capped: Floats = np.bincount(degrees, weights=shares, minlength=max_degree + 1).astype(float)
+    return capped
 
 
 _DATASETS = {dataset.name: dataset for dataset in PAPER_DATASETS}

@@ -72,21 +72,39 @@ KNOWN: Mapping[str, KnownDataset] = {
         simulate=_block_model(PRODUCTS_LIKE),
         num_nodes=PRODUCTS_LIKE.num_nodes,
         small_nodes=30_000,
-        small_settings={"width": 64, "message_width": 64, "max_degree": 5, "min_degree": 5, "epochs": 5},
+        small_settings={
+            "width": 64,
+            "message_width": 64,
+            "max_degree": 5,
+            "min_degree": 5,
+            "epochs": 5,
+        },
     ),
     "reddit": KnownDataset(
         title="Reddit",
         simulate=_block_model(REDDIT_LIKE),
         num_nodes=REDDIT_LIKE.num_nodes,
         small_nodes=6_000,
-        small_settings={"width": 64, "message_width": 64, "max_degree": 5, "min_degree": 5, "epochs": 5},
+        small_settings={
+            "width": 64,
+            "message_width": 64,
+            "max_degree": 5,
+            "min_degree": 5,
+            "epochs": 5,
+        },
     ),
     "finance": KnownDataset(
         title="Finance",
         simulate=_finance,
         num_nodes=NUM_NODES,
         small_nodes=20_000,
-        small_settings={"width": 64, "message_width": 64, "max_degree": 5, "min_degree": 3, "epochs": 2},
+        small_settings={
+            "width": 64,
+            "message_width": 64,
+            "max_degree": 5,
+            "min_degree": 3,
+            "epochs": 2,
+        },
     ),
 }
 

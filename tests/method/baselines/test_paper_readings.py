@@ -12,9 +12,7 @@ SIZES = PublicSizes(num_nodes=232_965, num_train=153_431, num_features=602, num_
 
 
 def plan(**settings: str) -> NoisePlan:
-    config = load_config(
-        None, {"method": "paper-gin", "epsilon": 4.0, **settings}, preset="reddit"
-    )
+    config = load_config(None, {"method": "paper-gin", "epsilon": 4.0, **settings}, preset="reddit")
     return find_method("paper-gin").noise_plan(config, SIZES)
 
 

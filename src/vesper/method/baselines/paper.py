@@ -60,9 +60,7 @@ def as_read(plan: NoisePlan, config: Config, training: PaperTraining) -> NoisePl
     """Change a plan to another reading of the paper, and its claim to what that is worth."""
     if config.privacy.noise_reading == "per-vector":
         noise_std = plan.noise_stds[0] / math.sqrt(config.run.width)
-        claimed = claimed_epsilon(
-            training=training, noise_std=noise_std, delta=plan.delta or 0.5
-        )
+        claimed = claimed_epsilon(training=training, noise_std=noise_std, delta=plan.delta or 0.5)
         plan = replace(
             plan, noise_stds=(noise_std,) * len(plan.noise_stds), claimed_epsilon=claimed
         )
