@@ -4,7 +4,7 @@
 
 Draws, against epsilon, the published trade-off of the paper, the bound and the oracle
 (`vesper.study.class_bound`, `class_oracle`), and our own runs. With `--measure`, runs the paper's
-method at full noise on small simulated graphs, with D = 20 (and D_min = 10), and appends rows to
+method at full noise on small simulated graphs, with D = 20 (D_min = 10, width 128), and appends to
 `benchmarks/reach.csv`, where a stopped run resumes. Epsilon of a run is the one that Theorem 1
 claims for that noise on the smaller graph.
 """
@@ -32,6 +32,7 @@ GCN_DEGREES = ((20, 10), (20, 20), (50, 10), (50, 20), (50, 40))
 MEASURED = Path(__file__).with_name("reach.csv")
 MEASURED_DEGREES = 20, 10
 MEASURED_EPSILONS = (1.0, 4.0, 32.0)
+MEASURED_WIDTH = 128
 COLUMNS = ("dataset", "method", "epsilon", "noise_std", "test", "seconds")
 
 Points = dict[float, tuple[float, float]]
@@ -152,6 +153,7 @@ def measure(out: Path) -> Iterator[dict[str, object]]:
                     ),
                     "max_degree": max_degree,
                     "min_degree": min_degree,
+                    "width": MEASURED_WIDTH,
                 }
                 config = load_config(None, given, preset=name)
                 result = simulate(folder, config, out / f"{name}-{aggregator}-{epsilon:g}")

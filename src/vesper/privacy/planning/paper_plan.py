@@ -31,8 +31,8 @@ PAPER_BATCH_SIZE = 32
 of its full table equals that of its ablation at 32; on Finance this varies by cell."""
 
 ERRATA_BATCH_SIZE = 256
-"""Batch size of errata 1 to 15, the middle of that ablation. At 32 the claimed noise is 2.7 times
-smaller, so what they show of the guarantee is the favourable case."""
+"""Batch size of errata 1 to 15, the middle of that ablation. At 32 the noise for claimed 1 is 2.7
+times smaller, so what they show of the guarantee is the favourable case."""
 
 CONVERSION_ERROR = 1e-9  # `epsilon_of` rounds up by less
 
