@@ -70,3 +70,9 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         find_grid("tabel-1")
     with pytest.raises(InputError, match="expected a TOML file, got 'No such file"):
         find_grid("missing.toml")
+
+
+def test_layers_are_studied_for_every_method_that_has_them() -> None:
+    names = set(names_of(find_grid("layers")[1], small=True))
+    for method in ("GIN", "GCN", "VFGNN", "GAP"):
+        assert {("finance", f"{method}, L={hops}", 4.0) for hops in (1, 2, 3)} <= names

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.mechanism.reference.gcn import eta
+from vesper.mechanism.sampled import layer_sensitivity
 from vesper.study.paper_nodes import PaperNodes
 
 Floats = NDArray[np.float64]
@@ -148,8 +148,7 @@ def gcn_bound(
     senders: str,
 ) -> float:
     """Return the bound for the paper's truncated GCN at a claimed epsilon."""
-    noise_std = nodes.noise_std(
-        epsilon=epsilon, max_degree=max_degree, layer_sensitivity=eta(min_degree)
-    )
+    claimed = layer_sensitivity("truncated-gcn", min_degree=min_degree, max_degree=max_degree)
+    noise_std = nodes.noise_std(epsilon=epsilon, max_degree=max_degree, layer_sensitivity=claimed)
     rows = gcn_rows(nodes, max_degree=max_degree, min_degree=min_degree, senders=senders)
     return bound_of(rows, class_shares, noise_std=noise_std)

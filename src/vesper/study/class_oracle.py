@@ -124,7 +124,8 @@ def _normalised(setting: OracleSetting, rows: Floats, rng: np.random.Generator) 
     rest = others / 2 + np.sqrt(others * 1.25) * rng.standard_normal(len(rows))
     positive = np.maximum(rows, 0.0)
     squares = (positive**2).sum(axis=1) + setting.noise_std**2 * np.maximum(rest, 0.0)
-    normalised: Floats = positive / np.sqrt(squares)[:, None]
+    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))  # normalise(0) = 0
+    normalised: Floats = positive / lengths[:, None]
     return normalised
 
 
