@@ -9,6 +9,7 @@ appends rows to `benchmarks/readings.csv`, where a stopped run resumes.
 | --- | --- | --- |
 | per-vector | published / sqrt(width of the paper: 128 or 512) | of norm 1 |
 | no-norm | published | of any norm; `norms` has their operator norms after training |
+| no-noise | none | of norm 1: what these graphs allow |
 
 Epsilon of a run is the one that Theorem 1 claims for the noise on the smaller graph; `worth` is
 what the theorem claims at the paper's size for the noise that was added and the norms measured.
@@ -36,6 +37,7 @@ EPSILONS = (4.0, 32.0)
 READINGS = {
     "per-vector": {"noise_reading": "per-vector"},
     "no-norm": {"spectral_norm": "none"},
+    "no-noise": {},
 }
 MAX_DEGREE, BATCH_SIZE = 20, 32
 
@@ -68,12 +70,14 @@ def measure(out: Path, done: set[tuple[str, str, float]]) -> Iterator[dict[str, 
         folder = make_folders(source, out / "data")
         num_train = round(nodes.model.num_train * KNOWN[name].small_nodes / nodes.model.num_nodes)
         for reading, settings in READINGS.items():
-            for epsilon in EPSILONS:
+            for epsilon in EPSILONS if settings else (math.inf,):
                 if (name, reading, epsilon) in done:
                     continue
-                noise_std = nodes.noise_std(
-                    epsilon=epsilon, max_degree=MAX_DEGREE, layer_sensitivity=math.sqrt(2)
-                )
+                noise_std = 0.0
+                if settings:
+                    noise_std = nodes.noise_std(
+                        epsilon=epsilon, max_degree=MAX_DEGREE, layer_sensitivity=math.sqrt(2)
+                    )
                 if reading == "per-vector":  # the run divides by the root of its own width
                     noise_std *= math.sqrt(MEASURED_WIDTH / nodes.width)
                 small = training_of(nodes, num_train=num_train, sensitivity=math.sqrt(2))
