@@ -6,7 +6,7 @@
 | reddit | Reddit | 6,000 nodes |
 | finance | Finance | 20,000 nodes |
 
-Small graphs are trained with smaller degrees. Even so the paper's accountant requires 1.4 to 4
+Small graphs are trained with smaller degrees. Even so the paper's accountant requires 1.4 to 5.3
 times the noise that it requires at full size, where an edge is hidden among more nodes.
 """
 
