@@ -27,7 +27,7 @@ Noise is counted exactly, or as others count it; what it really guarantees is in
 | --- | --- | --- |
 | `exact` | sensitivity sqrt 2, exact conversion | epsilon |
 | `as-published` | sensitivity 1, Renyi conversion: too little | nothing; claimed epsilon |
-| `theorem-1` | the paper's re-analysis, each batch a release: 7 to 8 x as much | the same |
+| `theorem-1` | the paper's re-analysis, each batch of the run a release | the same |
 """
 
 from abc import ABC, abstractmethod
