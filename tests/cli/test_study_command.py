@@ -81,7 +81,7 @@ def test_a_failed_cell_is_listed_and_the_exit_code_is_1(
 def test_all_studies_are_listed(terminal: "Terminal") -> None:
     assert terminal.run("study", "list", "--json") == 0
     found = {row["study"]: row for row in json.loads(terminal.out)}
-    assert found["table-1"]["cells"] == 690
+    assert found["table-1"]["cells"] == 2260
     assert found["table-1"]["cells_small"] < 200
     assert terminal.run("study", "list") == 0
     assert "Privacy-utility trade-off" in terminal.out

@@ -22,11 +22,14 @@ OTHER: dict[str, Any] = {
     "min_degree": 2,
     "clip": 0.1,
     "spectral_norm": "exact",
+    "noise_reading": "per-vector",
     "message_width": 3,
     "members": 2,
     "steps": 2,
     "degree_share": 0.9,
     "label_messages": False,
+    "decoder_inputs": "raw",
+    "features": "raw",
 }
 Train = Callable[..., dict[str, Any]]
 

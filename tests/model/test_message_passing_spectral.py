@@ -43,3 +43,10 @@ def test_gradients_include_the_norm() -> None:
     assert gradient is not None
     along = (gradient * module.weight.detach()).sum()
     assert abs(float(along)) < 1e-4 * float(gradient.norm() * module.weight.detach().norm())
+
+
+def test_without_a_bound_the_weight_is_used_as_it_is() -> None:
+    module = UnitWeight(12, 8, exact=False, seed=0, bounded=False)
+    initialize(module, 0)
+    assert torch.equal(module(), module.weight)
+    assert abs(norm_of(module()) - 1) > 0.01

@@ -138,3 +138,19 @@ def test_scores_that_are_not_finite_are_an_error_of_this_side() -> None:
     sent.values[:] = np.inf
     with pytest.raises(VesperError, match="lower learning_rate"):
         party().score(sent, ROOTS)
+
+
+def test_the_last_epoch_is_kept_if_that_is_wanted() -> None:
+    made = LabelParty(
+        Classification(LABELS, 3),
+        CorrectingDecoder(num_classes=3, stages=1),
+        learning_rate=0.1,
+        weight_decay=0.0,
+        patience=1,
+        keep_last=True,
+    )
+    made.begin_stage(0)
+    right = np.eye(3)[LABELS[ROOTS]]
+    assert made.verdict_of(right, ROOTS) is Verdict.BEST
+    assert made.verdict_of(-right, ROOTS) is Verdict.BEST  # worse, but later
+    assert made.best_metric < 1

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from vesper.errors import InputError
-from vesper.study.parameter_grid import Grid, names_of, plan_cells, read_grid
+from vesper.study.parameter_grid import (
+    Grid,
+    configurations_of,
+    names_of,
+    plan_cells,
+    read_grid,
+)
 from vesper.study.sets import DatasetSource
 
 SOURCES = {
@@ -109,3 +115,19 @@ def test_mistakes_in_a_file_are_reported(tmp_path: Path, text: str, message: str
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_grid(path)
+
+
+def test_small_values_replace_those_of_the_block() -> None:
+    block = {"hops": [1, 2, 3], "series": "L={hops}, {width}", "width": 4}
+    study = grid(block | {"when_small": {"hops": 1, "width": [8, 16]}})
+    small = [each.config for each in plan(study, small=True) if each.cell.dataset == "a"]
+    assert [(each.privacy.hops, each.run.width) for each in small] == [(1, 8), (1, 16)]
+    assert len(plan(study)) == 2 * 3
+
+
+def test_blocks_with_one_best_are_configurations_of_one_curve() -> None:
+    first = {"best": "GIN", "series": "GIN: L={hops}", "hops": [1, 2], "datasets": ["a"]}
+    second = {"best": "GIN", "series": "GIN: L=3", "hops": 3, "epsilon": [4, 8]}
+    found = configurations_of(grid(first, second), small=False)
+    assert found["a", "GIN", 4.0] == ["GIN: L=1", "GIN: L=2", "GIN: L=3"]
+    assert found["a", "GIN", 8.0] == found["b", "GIN", 4.0] == ["GIN: L=3"]

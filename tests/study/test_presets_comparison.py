@@ -49,3 +49,16 @@ def test_published_histograms_count_all_nodes_of_two_of_three_data_sets() -> Non
     for dataset, counts in published_histograms().items():
         assert len(counts) == 51
         assert sum(counts) == pytest.approx(nodes[dataset], rel=0.01)
+
+
+def test_configurations_are_those_of_equal_numbers_in_the_ablations() -> None:
+    full = published_scores("table-full")
+    for study, name in (("max-degree", "D="), ("min-degree", "D_min=")):
+        scores = published_scores(study)
+        for (dataset, series, epsilon), score in full.items():
+            for word in score.configuration.split():
+                if word.startswith(name):
+                    model = series.removeprefix("VESPER(").removesuffix(")")
+                    ablation = scores[dataset, f"{model}, {word}", epsilon]
+                    assert ablation.mean == pytest.approx(score.mean, abs=0.015)
+                    assert not ablation.note

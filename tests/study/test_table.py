@@ -32,13 +32,15 @@ def fill(tmp_path: Path) -> Fill:
 
 
 def some_lines(line: Callable[..., CellResult]) -> list[CellResult]:
-    paper = [Cell("reddit", "paper-gin", 4.0, seed, GIN) for seed in range(3)]
+    paper = [Cell("reddit", "paper-gin", 4.0, seed, f"{GIN}: gru D=5") for seed in range(3)]
+    worse = Cell("reddit", "paper-gin", 4.0, 0, f"{GIN}: concat D=5")
     return [
+        line(worse, test=39.0, plan="paper", metric="accuracy"),
         line(paper[0], test=40.0, plan="paper", metric="accuracy"),
         line(paper[1], test=42.0, plan="paper", metric="accuracy"),
         line(paper[2], test=99.0, plan="paper"),  # one seed too many
         line(Cell("reddit", "certified", 4.0, 0, OURS), test=70.0, plan="certified"),
-        line(Cell("reddit", "certified", 8.0, 0, OURS), test=None, failed="InputError: no"),
+        line(Cell("reddit", "certified", 32.0, 0, OURS), test=None, failed="InputError: no"),
         line(Cell("reddit", "certified", 5.0, 0, OURS), test=1.0),  # not in the grid
     ]
 
@@ -53,19 +55,23 @@ def test_results_are_above_published_scores_with_their_guarantee(
         "Finance",
     ]
     reddit = tables[1]
-    assert reddit.columns == ["epsilon", "guarantee", "4", "8", "16", "32", "inf"]
+    assert reddit.columns == ["epsilon", "guarantee", "4", "32", "inf"]
     rows = [list(row) for row in reddit.rows]
-    at = [row[0] for row in rows].index(GIN)
-    assert rows[at][:4] == [GIN, "claimed", "41.0 ± 1.4", ""]
-    assert rows[at + 1][:4] == ["  published", "", "82.3 ± 1.6", "91.5 ± 0.2"]
+    at = [row[0] for row in rows].index(f"{GIN}, best of")
+    assert rows[at][:4] == [f"{GIN}, best of", "claimed", "41.0 ± 1.4", ""]
+    assert rows[at + 1][:4] == ["  with", "", "gru D=5", ""]
+    assert rows[at + 2][:4] == ["  published", "", "82.3 ± 1.6", "93.8 ± 0.2"]
+    assert rows[at + 3][:4] == ["  with", "", "concat", "concat"]
+    each = {row[0]: row for row in rows}
+    assert each[f"{GIN}: concat D=5"][:3] == [f"{GIN}: concat D=5", "claimed", "39.0 (1)"]
     assert rows[-1][:4] == [OURS, "certified", "70.0 (1)", ""]
 
 
 def test_markdown_lists_missing_cells(fill: Fill, line: Callable[..., CellResult]) -> None:
     text = as_markdown(findings_in(fill("table-1", some_lines(line))))
     assert "## Reddit (simulated, 9 nodes): accuracy" in text
-    assert "| VESPER(GIN) | claimed | 41.0 ± 1.4 |" in text
-    assert f"* Missing: reddit, {OURS}, epsilon 8, seed 0: InputError: no." in text
+    assert "| VESPER(GIN), best of | claimed | 41.0 ± 1.4 |" in text
+    assert f"* Missing: reddit, {OURS}, epsilon 32, seed 0: InputError: no." in text
 
 
 def test_json_has_both_numbers(fill: Fill, line: Callable[..., CellResult]) -> None:
@@ -76,9 +82,10 @@ def test_json_has_both_numbers(fill: Fill, line: Callable[..., CellResult]) -> N
         if (each["dataset"], each["series"], each["epsilon"]) == ("reddit", GIN, 4.0)
     ]
     assert (cell["mean"], cell["published_mean"], cell["seeds"]) == (41.0, 82.34, 2)
+    assert (cell["configuration"], cell["published_configuration"]) == ("gru D=5", "concat")
     assert cell["guarantee"] == "claimed"
     assert facts["failed"] == [
-        {"cell": f"reddit, {OURS}, epsilon 8, seed 0", "why": "InputError: no"}
+        {"cell": f"reddit, {OURS}, epsilon 32, seed 0", "why": "InputError: no"}
     ]
 
 

@@ -139,7 +139,7 @@ def membership(config: "Config", folder: Path, out: Path) -> "Measurement":
 
 
 def _print(findings: "Findings", as_json: bool) -> None:
-    from vesper.study.findings import notes_of
+    from vesper.study.notes import notes_of
     from vesper.study.table import tables_of
 
     if as_json:

@@ -64,11 +64,14 @@ USED_BY: dict[str, Callable[[Config], bool]] = {
     ),
     "clip": _for_methods("vfgnn"),
     "spectral_norm": lambda config: config.run.method not in {"mlp", *CERTIFIED_METHODS},
+    "noise_reading": _for_methods("paper-gin", "paper-gcn"),
     "message_width": _for_methods(*SUM_BASELINES),
     "members": _for_methods("certified", "mlp"),
     "steps": lambda config: config.run.encoder != "mlp",
     "degree_share": _for_methods("certified"),
     "label_messages": _for_methods("certified"),
+    "decoder_inputs": lambda config: config.run.method not in {"mlp", *CERTIFIED_METHODS},
+    "features": lambda config: config.run.method not in {"mlp", *CERTIFIED_METHODS},
 }
 """Whether a configuration reads a setting; settings that are not listed are always read."""
 

@@ -60,8 +60,13 @@ class PrivacySettings(Settings):
     """How neighbours are weighted: `gin` all equally; `gcn` less the higher their released degree;
     `gcn-clamped` the same by true degrees of at least `min_degree`; `mean` the sum over the
     released degree; `gat` by bounded attention; `max` the largest of each coordinate."""
-    spectral_norm: Literal["estimated", "exact"] = "estimated"
-    """Operator norms in the paper's plan: one power iteration, as printed, or singular values."""
+    spectral_norm: Literal["estimated", "exact", "none"] = "estimated"
+    """Operator norms in the paper's plan: one power iteration, as printed, or singular values.
+    `none` leaves weights as they are, so that no epsilon can be claimed; for comparison only."""
+    noise_reading: Literal["per-coordinate", "per-vector"] = "per-coordinate"
+    """Noise of the paper's plan: its standard deviation in every coordinate, as the paper's theorem
+    needs. `per-vector` divides it by sqrt(width); for comparison only, the claimed epsilon is then
+    what the theorem says of the smaller noise."""
 
 
 METHOD_ALIASES = {
@@ -109,6 +114,15 @@ class RunSettings(Settings):
     """Time steps in the features of a sequence encoder: num_features = steps x step width."""
     decoder: Literal["concat", "gru"] = "concat"
     """Network of the label party; `gru` is for the paper's methods."""
+    decoder_inputs: Literal["standardised", "raw"] = "standardised"
+    """Embeddings that the decoder of the paper's methods reads: standardised, or as received, which
+    is the paper's way."""
+    features: Literal["ranked", "raw"] = "ranked"
+    """Features that the encoder of the paper's methods reads: standardised and ranked, or as they
+    are in the data, which is the paper's way."""
+    keep_epoch: Literal["best", "last"] = "best"
+    """Epoch whose weights are kept: the best by validation, or the last, which is the paper's way;
+    `last` never stops early."""
     task: Literal["auto", "classification", "regression", "ranking"] = "auto"
     """What labels are: classes, numbers to predict, or numbers whose order counts. `auto` means
     classes, unless labels have decimals; the data party only knows the task if it is named."""
@@ -133,8 +147,11 @@ class RunSettings(Settings):
         return current_name(method)
 
 
-LATER_SETTINGS = ("members",)
-"""Settings that the first contracts did not have yet."""
+LATER_SETTINGS = {
+    "privacy": ("noise_reading",),
+    "run": ("members", "decoder_inputs", "features", "keep_epoch"),
+}
+"""Settings that the first contracts did not have yet, by table."""
 
 
 class Config(Settings):
@@ -149,8 +166,16 @@ class Config(Settings):
 
         Settings that were added later count only if they are given, so older digests stay valid.
         """
-        unused = {name for name in LATER_SETTINGS if getattr(self.run, name) is None}
-        text = self.model_dump_json(exclude={"run": unused})
+        tables: dict[str, Settings] = {"privacy": self.privacy, "run": self.run}
+        unused = {
+            table: {
+                name
+                for name in names
+                if getattr(tables[table], name) == type(tables[table]).model_fields[name].default
+            }
+            for table, names in LATER_SETTINGS.items()
+        }
+        text = self.model_dump_json(exclude=unused)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -43,20 +43,21 @@ class FeatureScaling(nn.Module):
     Args:
         features: (num_nodes, num_features), raw.
         bins: number of bins per feature; 0 for none.
+        raw: leave features as they are.
     """
 
     mean: Tensor
     scale: Tensor
     knots: Tensor
 
-    def __init__(self, features: Features, *, bins: int = 0) -> None:
+    def __init__(self, features: Features, *, bins: int = 0, raw: bool = False) -> None:
         super().__init__()
-        self._bins = bins
+        self._bins, self._raw = bins, raw
         mean, scale = _moments(features)
         self.register_buffer("mean", torch.from_numpy(mean))  # (num_features,)
         self.register_buffer("scale", torch.from_numpy(scale))  # (num_features,)
         self.register_buffer("knots", torch.from_numpy(_knots(features)))  # (num_features, KNOTS)
-        self.width = (2 + bins) * features.shape[1]
+        self.width = (1 if raw else 2 + bins) * features.shape[1]
 
     def fitted_arrays(self) -> dict[str, NDArray[np.float32]]:
         """Return what was learned from the features."""
@@ -68,6 +69,8 @@ class FeatureScaling(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Scale, rank and bin: (B, num_features) -> (B, views * num_features)."""
+        if self._raw:
+            return features
         views = [self.standardize(features), self._ranked(features)]
         if self._bins:
             views.append(self._binned(features))

@@ -45,20 +45,25 @@ class UnitWeight(nn.Module):
         inputs: columns.
         outputs: rows.
         exact: use singular values, not one power iteration per training step.
+        bounded: divide at all; without it no sensitivity holds.
         seed: seed of the first u.
     """
 
     u: Tensor
 
-    def __init__(self, inputs: int, outputs: int, *, exact: bool, seed: int) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, *, exact: bool, seed: int, bounded: bool = True
+    ) -> None:
         super().__init__()
-        self.exact = exact
+        self.exact, self.bounded = exact, bounded
         self.weight = nn.Parameter(torch.empty(outputs, inputs))
         first = torch.randn(outputs, generator=torch.Generator().manual_seed(seed))
         self.register_buffer("u", F.normalize(first, dim=0))  # (outputs,)
 
     def forward(self) -> Tensor:
         """Return the weight: (outputs, inputs)."""
+        if not self.bounded:
+            return self.weight
         if self.exact:
             norm: Tensor = torch.linalg.matrix_norm(self.weight, ord=2)
             return self.weight / norm
@@ -84,11 +89,19 @@ class LayerSpec:
     """Noise of the layers; None for no noise and no privacy."""
     seed: int
     """Seed of all weights of the extractor, and of the first power iterations."""
+    bounded: bool = True
+    """Whether weights are divided by their operator norm."""
 
     def unit_weights(self) -> Iterator[UnitWeight]:
         """Make one weight per layer, not yet initialised."""
         for layer in range(self.num_layers):
-            yield UnitWeight(self.width, self.width, exact=self.exact, seed=self.seed + layer)
+            yield UnitWeight(
+                self.width,
+                self.width,
+                exact=self.exact,
+                seed=self.seed + layer,
+                bounded=self.bounded,
+            )
 
 
 class PmpLayer(nn.Module):

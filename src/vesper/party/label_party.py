@@ -41,6 +41,7 @@ class LabelParty:
         weight_decay: weight decay of Adam.
         patience: epochs without a better metric before a stage ends.
         local_updates: optimiser steps on the embeddings of one exchange.
+        keep_last: keep the weights of the last epoch, whatever validation says.
     """
 
     def __init__(
@@ -52,10 +53,11 @@ class LabelParty:
         weight_decay: float,
         patience: int,
         local_updates: int = 1,
+        keep_last: bool = False,
     ) -> None:
         self._objective, self._decoder, self._patience = objective, decoder, patience
         self._learning_rate, self._weight_decay = learning_rate, weight_decay
-        self._local_updates = local_updates
+        self._local_updates, self._keep_last = local_updates, keep_last
         self._last_batch: tuple[Tensor, NDArray[np.int64]] | None = None
         self.last_loss = self.last_metric = self.best_metric = float("nan")
         self._stage = 0
@@ -114,7 +116,7 @@ class LabelParty:
     def verdict_of(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> Verdict:
         """Decide whether validation has improved, or has not improved for too long."""
         metric = self.last_metric = self._objective.evaluate(scores, roots)
-        if metric > self.best_metric:
+        if self._keep_last or metric > self.best_metric:
             self.best_metric, self._epochs_without_gain = metric, 0
             self._best_weights = copy.deepcopy(self._decoder.module.state_dict())
             self._best_scores, self._validation_rows = scores.astype(np.float32), roots

@@ -3,14 +3,16 @@
 An unknown key is refused and the nearest known one suggested, so that a typo never leaves a setting
 at its default. The presets are the paper's training configurations, one per dataset:
 
-| preset | hidden units | epochs | learning rate | D | D_min |
-| --- | --- | --- | --- | --- | --- |
-| products | 128 | 5 | 0.001 | 20 | 10 |
-| reddit | 512 | 5 | 0.001 | 20 | 10 |
-| finance | 256 | 2 | 0.001 | 10 | 3 |
+| preset | hidden units | epochs | learning rate | D | D_min | delta |
+| --- | --- | --- | --- | --- | --- | --- |
+| products | 128 | 5 | 0.001 | 20 | 10 | 1 / 123,718,280 |
+| reddit | 512 | 5 | 0.001 | 20 | 10 | 1 / 114,615,892 |
+| finance | 256 | 2 | 0.001 | 10 | 3 | 1 / 2,447,370 |
 
-Where the paper tunes D and D_min over a range, a preset has the first value of the range. The paper
-gives no batch size for its main table; 256 lies in the middle of its ablation.
+Where the paper tunes D and D_min over a range, a preset has the first value of the range. Delta is
+one over the number of edges that the paper prints, batches are of 32
+(`privacy.planning.paper_plan`), and GAP's messages are as wide as its hidden layers: the paper uses
+one width "across all models".
 """
 
 import difflib
@@ -23,18 +25,29 @@ from pydantic import BaseModel, ValidationError
 
 from vesper.errors import InputError
 from vesper.method.settings import Config, PrivacySettings, RunSettings
+from vesper.privacy.planning.paper_plan import PAPER_BATCH_SIZE, PAPER_DATASETS
 
 PAPER: Mapping[str, Any] = {
     "learning_rate": 0.001,
-    "batch_size": 256,
+    "batch_size": PAPER_BATCH_SIZE,
     "patience": 5,
     "weight_decay": 0.0,
     "dropout": 0.0,
 }
+_TUNED: Mapping[str, Mapping[str, Any]] = {
+    "products": {"width": 128, "message_width": 128, "min_degree": 10},
+    "reddit": {"width": 512, "message_width": 512, "min_degree": 10},
+    "finance": {"width": 256, "message_width": 256, "min_degree": 3},
+}
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "products": {**PAPER, "width": 128, "epochs": 5, "max_degree": 20, "min_degree": 10},
-    "reddit": {**PAPER, "width": 512, "epochs": 5, "max_degree": 20, "min_degree": 10},
-    "finance": {**PAPER, "width": 256, "epochs": 2, "max_degree": 10, "min_degree": 3},
+    dataset.name: {
+        **PAPER,
+        **_TUNED[dataset.name],
+        "epochs": dataset.num_epochs,
+        "max_degree": dataset.max_degree,
+        "delta": dataset.delta,
+    }
+    for dataset in PAPER_DATASETS
 }
 
 

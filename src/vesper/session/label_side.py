@@ -165,6 +165,7 @@ def run_label_session(
         weight_decay=run.weight_decay,
         patience=run.patience,
         local_updates=run.local_updates,
+        keep_last=run.keep_epoch == "last",
     )
     weakest = least_private([each.noise_plan for each in agreed])
     observer.agreed(weakest, schedule.max_work, metric=objective.metric)

@@ -12,5 +12,10 @@ In reading order:
     folder            the folder of a study, used by one process at a time
     study_results     results on disk: a journal, merged into a Parquet table
     findings          all results of a study next to the published numbers
+    best_of           best of several configurations, as in the paper's tables
+    notes             what numbers mean, and what in them is not the paper's
     table, figures    findings as tables and as SVG
+    paper_nodes       classes and degrees of the paper's sets
+    class_bound       accuracy that noise alone allows
+    class_oracle      accuracy of an encoder that knows every class
 """

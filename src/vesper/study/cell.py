@@ -133,6 +133,10 @@ class Score:
     deviation: float
     """Standard deviation; NaN if unknown, such as for a single seed."""
     seeds: int
+    configuration: str = ""
+    """Configuration that reached it, if it is the best of several or known for a published one."""
+    note: str = ""
+    """What is wrong with a published score."""
 
     def text(self, *, seeds: int) -> str:
         """Format mean and deviation, with the number of seeds if it is below `seeds`.

@@ -29,7 +29,7 @@ def write_figures(findings: Findings, folder: Path) -> list[Path]:
 
 def draw_curves(findings: Findings) -> str:
     """Draw the metric against epsilon."""
-    names = [series for dataset in findings.datasets for series in findings.series_of(dataset)]
+    names = [series for dataset in findings.datasets for series in _drawn(findings, dataset)]
     groups = list(dict.fromkeys(name.partition(", ")[0] for name in names if ", " in name)) or [""]
     curves = list(dict.fromkeys(name.rpartition(", ")[2] for name in names if name != CERTIFIED))
     curves.insert(1, CERTIFIED)  # the same colour in all figures
@@ -38,7 +38,7 @@ def draw_curves(findings: Findings) -> str:
             title=_title(findings, dataset, group),
             curves=[
                 _curve(findings, dataset, series, curves)
-                for series in findings.series_of(dataset)
+                for series in _drawn(findings, dataset)
                 if series.partition(", ")[0] == group or ", " not in series
             ],
         )
@@ -47,6 +47,15 @@ def draw_curves(findings: Findings) -> str:
     ]
     steps = sorted({step for dataset in findings.datasets for step in _steps(findings, dataset)})
     return draw_sheet(panels, title=findings.study.grid.title, steps=steps, step_name="epsilon")
+
+
+def _drawn(findings: Findings, dataset: str) -> list[str]:
+    """Curves of a data set; of several configurations only the best."""
+    return [
+        series
+        for series in findings.series_of(dataset)
+        if not findings.is_configuration(dataset, series)
+    ]
 
 
 def _title(findings: Findings, dataset: str, group: str) -> str:

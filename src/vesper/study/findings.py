@@ -1,14 +1,15 @@
 """Results of a study so far, next to published numbers: the input of tables and figures."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vesper.study.best_of import best_scores, keys_with_best
 from vesper.study.cell import CellResult, Key, Score, scores_of
 from vesper.study.folder import Study, read_study
-from vesper.study.parameter_grid import names_of
+from vesper.study.parameter_grid import configurations_of, names_of
 from vesper.study.presets import published_histograms, published_scores
 from vesper.study.sets import KNOWN
 from vesper.study.study_results import read_results
@@ -29,9 +30,12 @@ class Findings:
     study: Study
     lines: tuple[CellResult, ...]
     keys: tuple[Key, ...]
-    """Data set, series and epsilon of every cell of the grid, in its order."""
+    """Data set, series and epsilon of every cell of the grid, in its order; those of a best curve
+    come before those of its configurations."""
     measured: Mapping[Key, Score]
     published: Mapping[Key, Score]
+    configurations: Mapping[Key, list[str]]
+    """Series of which the best is reported, by the key of that best score."""
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -42,16 +46,25 @@ class Findings:
         """Names of the curves of a data set, in order."""
         return list(dict.fromkeys(series for name, series, _ in self.keys if name == dataset))
 
+    def is_configuration(self, dataset: str, series: str) -> bool:
+        """Whether a series is one of the configurations of a best curve."""
+        return any(
+            key[0] == dataset and series in members for key, members in self.configurations.items()
+        )
+
     def epsilons_of(self, dataset: str) -> list[float]:
         """Epsilons of a data set, in ascending order."""
         return sorted({epsilon for name, _, epsilon in self.keys if name == dataset})
 
     def guarantee_of(self, dataset: str, series: str) -> str:
         """Guarantee of a series for edges, from cells with noise if there are any."""
+        members = {series}.union(
+            *(names for key, names in self.configurations.items() if key[:2] == (dataset, series))
+        )
         plans = {
             math.isfinite(line.epsilon): line.plan
             for line in self.lines
-            if (line.dataset, line.series) == (dataset, series) and line.plan
+            if line.dataset == dataset and line.series in members and line.plan
         }
         return GUARANTEES.get(plans.get(True) or plans.get(False) or "", "-")
 
@@ -107,13 +120,15 @@ class Findings:
         }
 
 
-def _facts(prefix: str, score: Score | None) -> dict[str, float | int]:
+def _facts(prefix: str, score: Score | None) -> dict[str, float | int | str]:
     if score is None:
         return {}
     return {
         f"{prefix}mean": score.mean,
         f"{prefix}std": score.deviation,
         f"{prefix}seeds": score.seeds,
+        **({f"{prefix}configuration": score.configuration} if score.configuration else {}),
+        **({f"{prefix}note": score.note} if score.note else {}),
     }
 
 
@@ -128,14 +143,22 @@ def findings_in(folder: Path) -> Findings:
         InputError: the folder holds no study.
     """
     study = read_study(folder)
-    keys = tuple(dict.fromkeys(names_of(study.grid, small=study.small)))
-    wanted = {(dataset, series, epsilon) for dataset, series, epsilon in keys}
+    wanted = dict.fromkeys(names_of(study.grid, small=study.small))
+    configurations = configurations_of(study.grid, small=study.small)
     lines = [
         line
         for line in read_results(folder)
         if (line.dataset, line.series, line.epsilon) in wanted and line.seed < study.seeds
     ]
-    return Findings(study, tuple(lines), keys, scores_of(lines), published_scores(study.name))
+    scores = scores_of(lines)
+    return Findings(
+        study,
+        tuple(lines),
+        keys_with_best(tuple(wanted), configurations),
+        {**scores, **best_scores(scores, configurations)},
+        published_scores(study.name),
+        configurations,
+    )
 
 
 def title_of(findings: Findings, dataset: str) -> str:
@@ -144,25 +167,3 @@ def title_of(findings: Findings, dataset: str) -> str:
     name = known.title if known else dataset
     source = findings.study.sources.get(dataset, "")
     return f"{name} ({'data of the user' if source.startswith('folder') else source})"
-
-
-def notes_of(findings: Findings) -> Iterator[str]:
-    """Yield notes for the reader of a table."""
-    study = findings.study
-    if not findings.has_histograms:
-        yield (
-            f"Test metric in percent: mean ± standard deviation over {study.seeds} seeds (with the "
-            f"number of seeds, where there are fewer)."
-        )
-    if findings.published or findings.has_histograms:
-        yield (
-            "'published' numbers are from the paper, on the real data sets at full size; ours are "
-            "on the data in brackets."
-        )
-    yield (
-        "'claimed' epsilon follows the paper's analysis and does not hold; 'certified' epsilon "
-        "holds against a label party that knows every batch."
-    )
-    for line in findings.without_result():
-        why = line.failed or f"stopped after {line.limit:g} s"
-        yield f"Missing: {line.cell}: {why}."

@@ -10,6 +10,11 @@
     as_paper = true                        # start from the paper's settings for the data set
     epsilon = [4, 8]
     hops = [1, 2, 3]                       # any setting of `vesper simulate`
+    when_small = { hops = [1, 2] }         # what replaces them with --small
+
+With `best = "GIN"`, the curves of a block, and of all others with the same `best`, are
+configurations of one curve of that name: at every epsilon, its score is that of the configuration
+with the highest mean test metric, as the paper's main table has the better decoder of its full one.
 
 Methods that add no noise are run once per seed, at epsilon inf.
 """
@@ -43,10 +48,18 @@ class GridBlock(BaseModel):
     datasets: tuple[str, ...] | None = None
     measure: str = "training"
     as_paper: bool = False
+    best: str | None = None
+    when_small: dict[str, Any] = Field(default_factory=dict)
 
-    def combinations(self) -> Iterator[dict[str, Any]]:
+    @property
+    def method_names(self) -> set[str]:
+        """Names of the methods that the block runs."""
+        given = (self.model_extra or {}).get("method", "certified")
+        return {str(name) for name in (given if isinstance(given, list) else [given])}
+
+    def combinations(self, *, small: bool = False) -> Iterator[dict[str, Any]]:
         """Yield settings with one value each."""
-        given = self.model_extra or {}
+        given = {**(self.model_extra or {}), **(self.when_small if small else {})}
         lists = [value if isinstance(value, list) else [value] for value in given.values()]
         for values in itertools.product(*lists):
             settings = dict(zip(given, values, strict=True))
@@ -152,7 +165,7 @@ def plan_cells(
 def _settings_of(block: GridBlock, grid: Grid, *, small: bool) -> Iterator[dict[str, Any]]:
     """Yield the combinations of a block that are run."""
     wanted = grid.small.epsilon if small else None
-    for settings in block.combinations():
+    for settings in block.combinations(small=small):
         method, epsilon = str(settings.get("method", "certified")), settings["epsilon"]
         if block.measure in EPSILON_FREE and needs_no_epsilon(method):
             yield settings | {"epsilon": math.inf}
@@ -167,6 +180,18 @@ def names_of(grid: Grid, *, small: bool) -> Iterator[tuple[str, str, float]]:
             if dataset in (block.datasets or grid.datasets):
                 for settings in _settings_of(block, grid, small=small):
                     yield dataset, block.name_of(settings), settings["epsilon"]
+
+
+def configurations_of(grid: Grid, *, small: bool) -> dict[tuple[str, str, float], list[str]]:
+    """Return the series that are configurations of each best curve, by its key, in grid order."""
+    series: dict[tuple[str, str, float], list[str]] = {}
+    for dataset in grid.datasets:
+        for block in grid.grid:
+            if block.best is not None and dataset in (block.datasets or grid.datasets):
+                for settings in _settings_of(block, grid, small=small):
+                    key = dataset, block.best, settings["epsilon"]
+                    series.setdefault(key, []).append(block.name_of(settings))
+    return series
 
 
 def _number(value: object) -> float:

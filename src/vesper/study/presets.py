@@ -22,7 +22,11 @@ def published_scores(study: str) -> dict[Key, Score]:
         return {}
     return {
         (row["dataset"], row["series"], float(row["epsilon"])): Score(
-            float(row["mean"]), float(row["std"] or math.nan), TRIALS
+            mean=float(row["mean"]),
+            deviation=float(row["std"] or math.nan),
+            seeds=TRIALS,
+            configuration=row.get("configuration", ""),
+            note=row.get("note", ""),
         )
         for row in _rows(study)
     }
@@ -49,6 +53,8 @@ NAMES = (
     "max-degree",
     "min-degree",
     "batch-size",
+    "layers",
+    "readings",
     "degree-histograms",
     "membership",
 )

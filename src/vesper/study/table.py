@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vesper.study.findings import Findings, notes_of, title_of
+from vesper.study.findings import Findings, title_of
+from vesper.study.notes import notes_of
 from vesper.study.presets import published_histograms
 
 PUBLISHED = "published"
@@ -54,14 +55,19 @@ def _scores_of(findings: Findings, dataset: str) -> Table:
 def _rows_of(
     findings: Findings, dataset: str, series: str, epsilons: Sequence[float]
 ) -> Iterator[list[str]]:
+    is_best = any(key[:2] == (dataset, series) for key in findings.configurations)
+    title = f"{series}, best of" if is_best else series
     for name, guarantee, scores in (
-        (series, findings.guarantee_of(dataset, series), findings.measured),
+        (title, findings.guarantee_of(dataset, series), findings.measured),
         (f"  {PUBLISHED}", "", findings.published),
     ):
         row_scores = [scores.get((dataset, series, epsilon)) for epsilon in epsilons]
         if scores is findings.measured or any(row_scores):
             seeds = findings.study.seeds if scores is findings.measured else 0
             yield [name, guarantee, *("" if s is None else s.text(seeds=seeds) for s in row_scores)]
+            configurations = ["" if s is None else s.configuration for s in row_scores]
+            if any(configurations):
+                yield ["  with", "", *configurations]
 
 
 def _degrees_of(findings: Findings, dataset: str) -> Table:

@@ -27,7 +27,7 @@ Noise is counted exactly, or as others count it; what it really guarantees is in
 | --- | --- | --- |
 | `exact` | sensitivity sqrt 2, exact conversion | epsilon |
 | `as-published` | sensitivity 1, Renyi conversion: too little | nothing; claimed epsilon |
-| `theorem-1` | the paper's re-analysis, each batch a release: 7 to 8 x as much | the same |
+| `theorem-1` | the paper's re-analysis, each batch of the run a release | the same |
 """
 
 from abc import ABC, abstractmethod
@@ -59,10 +59,7 @@ from vesper.party.representation import NO_NODES, Nodes, Representation, Statele
 from vesper.privacy.accounting import theorem_1
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.published_noise import published_noise_std, true_epsilon_of
-
-PAPER_EPOCHS, PAPER_BATCH_SIZE = 5, 256
-"""Epochs and batch size with which the paper trains these; its analysis charges each batch."""
-
+from vesper.privacy.planning.paper_plan import PAPER_BATCH_SIZE
 
 LARGEST_CLAIMED_NOISE = 16_384.0
 """Claimed noise is not charged to a ledger, so it may be as large as can be drawn."""
@@ -101,7 +98,7 @@ def _theorem_1_noise_std(
         batch_size=min(config.run.batch_size or PAPER_BATCH_SIZE, sizes.num_train),
         max_degree=config.privacy.max_degree,
         num_layers=releases,
-        num_epochs=PAPER_EPOCHS,
+        num_epochs=config.run.epochs,
     )
     return theorem_1.noise_std_for(training=training, budget=budget)
 

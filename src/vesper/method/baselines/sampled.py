@@ -150,7 +150,7 @@ class SampledMethod(ABC):
     ) -> Representation:
         """Make encoder and layers, on sampled neighbourhoods."""
         run, privacy = config.run, config.privacy
-        scaling = FeatureScaling(features)
+        scaling = FeatureScaling(features, raw=run.features == "raw")
         shape = encoder_shape_of(config, sizes, num_inputs=scaling.width)
         encoder = make_encoder(run.encoder, shape)
         inputs = inputs_of(features, scaling, sparse=takes_sparse_rows(encoder))
@@ -158,6 +158,7 @@ class SampledMethod(ABC):
             width=run.width,
             num_layers=num_layers_of(config),
             exact=privacy.spectral_norm == "exact",
+            bounded=privacy.spectral_norm != "none",
             noise=self.noise(config, noise_plan),
             seed=run.seed,
         )
@@ -173,7 +174,7 @@ class SampledMethod(ABC):
         return SampledRepresentation(extractor, inputs=inputs, graph=sampled)
 
     def make_decoder(self, config: Config, sizes: PublicSizes) -> Decoder:
-        """Make the decoder: CONCAT or GRU over standardised embeddings."""
+        """Make the decoder: CONCAT or GRU over standardised embeddings, or over raw ones."""
         run, depth = config.run, self.depth(config)
         make = GruDecoder if run.decoder == "gru" else ConcatDecoder
         decoder: Decoder = make(
@@ -183,6 +184,8 @@ class SampledMethod(ABC):
             outputs=sizes.num_classes,
             seed=run.seed + 1,
         )
+        if run.decoder_inputs == "raw":
+            return decoder
         return StandardizingDecoder(decoder, embedding_width=run.width, depth=depth)
 
 
