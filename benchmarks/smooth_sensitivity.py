@@ -1,4 +1,4 @@
-"""Could noise shrink with the local sensitivity of a graph? The numbers of decision 0030.
+"""Could noise shrink with the local sensitivity of a graph? The numbers of decision 0026.
 
     python -m benchmarks.smooth_sensitivity [FOLDER ...]
 

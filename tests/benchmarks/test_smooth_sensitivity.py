@@ -1,4 +1,4 @@
-"""The numbers of decision 0030: the smallest noise that smooth sensitivity could allow."""
+"""The numbers of decision 0026: the smallest noise that smooth sensitivity could allow."""
 
 import math
 
