@@ -70,7 +70,7 @@ class Result:
 def measure_fit(name: str, data: GraphTask, method: str, epsilon: float, seed: int) -> Result:
     """Fit, and evaluate on test nodes."""
     graph = Graph.from_edges(len(data.labels), data.edges)
-    model = Vesper(epsilon=epsilon, method=method, seed=seed)
+    model = Vesper(epsilon=epsilon, method=method, seed=seed, simulate_noise=True)
     model.fit(graph, data.features, data.labels, train=data.train)
     columns = np.searchsorted(model.classes_, data.labels[data.test])
     test = evaluate(model.predict_proba(data.test), columns)

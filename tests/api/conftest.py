@@ -47,4 +47,4 @@ def communities() -> Communities:
 
 @pytest.fixture(scope="session")
 def simulated(communities: Communities) -> Vesper:
-    return communities.fit(seed=0)
+    return communities.fit(seed=0, simulate_noise=True)

@@ -25,7 +25,9 @@ def test_any_module_can_encode(communities: "Communities") -> None:
         made.append(wide(num_inputs, width))
         return made[-1]
 
-    model = communities.fit(method="mlp", seed=0, encoder=make, settings={"epochs": 2})
+    model = communities.fit(
+        method="mlp", seed=0, simulate_noise=True, encoder=make, settings={"epochs": 2}
+    )
     assert len(made) == 4, "one per ensemble member"
     before = model.predict_proba([0, 1])
     assert before[0].tolist() != before[1].tolist()
@@ -54,7 +56,9 @@ def test_initial_weights_are_kept(communities: "Communities") -> None:
         made.append(module.requires_grad_(False))
         return module
 
-    communities.fit(method="mlp", seed=0, encoder=frozen, settings={"epochs": 1})
+    communities.fit(
+        method="mlp", seed=0, simulate_noise=True, encoder=frozen, settings={"epochs": 1}
+    )
     for module in made:
         assert all(bool((weight == 0.25).all()) for weight in module.parameters())
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def test_the_graph_helps(communities: "Communities", simulated: Vesper) -> None:
-    alone = communities.fit(seed=0, method="mlp")
+    alone = communities.fit(seed=0, simulate_noise=True, method="mlp")
     truth = communities.labels[communities.test]
     assert simulated.score(communities.test, truth) > alone.score(communities.test, truth) + 10
     assert alone.privacy_.plan == "edge-free"
@@ -41,17 +41,17 @@ def test_what_is_learned(communities: "Communities", simulated: Vesper) -> None:
 
 def test_predictions_reproduce_the_validation_metric(communities: "Communities") -> None:
     train, validation = communities.train[:300], communities.train[300:]
-    model = Vesper(epsilon=8.0, seed=0, settings={"epochs": 3, "width": 16})
+    model = Vesper(epsilon=8.0, seed=0, simulate_noise=True, settings={"epochs": 3, "width": 16})
     given = (communities.edges, communities.features, communities.labels)
     model.fit(*given, train=train, validation=validation)
     truth = communities.labels[validation]
     assert model.score(validation, truth) == pytest.approx(model.validation_)
 
 
-def test_a_seed_repeats_bit_for_bit_and_is_not_private(
+def test_simulated_noise_repeats_bit_for_bit_and_is_not_private(
     communities: "Communities", simulated: Vesper
 ) -> None:
-    again = communities.fit(seed=0)
+    again = communities.fit(seed=0, simulate_noise=True)
     nodes = np.arange(600)
     assert np.array_equal(again.predict_proba(nodes), simulated.predict_proba(nodes))
     assert simulated.privacy_.epsilon == 8.0
@@ -61,7 +61,19 @@ def test_a_seed_repeats_bit_for_bit_and_is_not_private(
     assert simulated.privacy_.verdict.startswith("Not private")
 
 
-def test_without_a_seed_noise_is_real(communities: "Communities") -> None:
+def test_nothing_simulated_is_called_certified_without_saying_so(
+    simulated: Vesper, tmp_path: Path
+) -> None:
+    privacy = simulated.privacy_
+    assert privacy.plan == "certified (simulated)"
+    page = simulated.report(tmp_path / "report.html").read_text()
+    for text in (repr(privacy), privacy.verdict, page):
+        assert "certified" not in text or "simulated" in text
+    assert "epsilon, if noise were not simulated" in page
+    assert "certified epsilon" not in page
+
+
+def test_without_simulation_noise_is_real(communities: "Communities") -> None:
     fast = {"epochs": 1}
     one, two = communities.fit(settings=fast), communities.fit(settings=fast)
     privacy = one.privacy_
@@ -83,7 +95,7 @@ def test_no_privacy_is_reported(communities: "Communities") -> None:
 
 
 def test_the_metric_of_two_classes_is_roc_auc(communities: "Communities") -> None:
-    model = Vesper(seed=0, settings={"epochs": 2, "width": 16})
+    model = Vesper(seed=0, simulate_noise=True, settings={"epochs": 2, "width": 16})
     is_ant = communities.labels == "ant"
     model.fit(communities.edges, communities.features, is_ant, train=communities.train)
     assert model.metric_ == "roc_auc"
@@ -104,7 +116,7 @@ def test_progress_is_reported(communities: "Communities") -> None:
     def progress(task: str, done: int, total: int, note: str = "") -> None:
         seen.append((task, done, total))
 
-    communities.fit(seed=0, progress=progress, settings={"epochs": 1})
+    communities.fit(seed=0, simulate_noise=True, progress=progress, settings={"epochs": 1})
     assert seen[-1][0] == "training"
     assert seen[-1][1] == seen[-1][2]
 
@@ -170,7 +182,7 @@ def test_a_fit_restores_the_state_of_torch(communities: "Communities") -> None:
     threads, state = torch.get_num_threads(), torch.get_rng_state()
     torch.set_num_threads(1)
     try:
-        communities.fit(seed=0, settings={"epochs": 1})
+        communities.fit(seed=0, simulate_noise=True, settings={"epochs": 1})
         assert torch.get_num_threads() == 1
         assert torch.equal(torch.get_rng_state(), state)
     finally:
@@ -188,6 +200,7 @@ def test_a_fit_restores_the_state_of_torch(communities: "Communities") -> None:
         ({"method": "vespre"}, "expected one of certified"),
         ({"settings": {"hops": 2}}, r"settings: .* got 'hops'; write Vesper\(hops=...\)"),
         ({"settings": {"run.seed": 2}}, r"write Vesper\(seed=...\)"),
+        ({"simulate_noise": 1}, "simulate_noise: expected True or False, got 1"),
         ({"settings": {1: 3}}, "settings: expected names of settings as keys, got 1"),
         ({"ledger": 5}, "ledger: expected a path, got int"),
         ({"settings": {"epoch": 2}}, "unknown setting 'epoch'; did you mean 'run.epochs'"),
@@ -219,7 +232,7 @@ def test_settings_are_a_mapping() -> None:
 def test_one_class_has_no_roc_auc() -> None:
     labels = np.arange(60) % 2
     edges = np.stack([np.arange(60), (np.arange(60) + 2) % 60])
-    model = Vesper(seed=0, settings={"epochs": 2, "width": 8})
+    model = Vesper(seed=0, simulate_noise=True, settings={"epochs": 2, "width": 8})
     model.fit(edges, np.eye(2)[labels], labels, train=range(40))
     assert model.score([40, 41], labels) >= 0
     with pytest.raises(InputError, match="at least two different values among 2"):

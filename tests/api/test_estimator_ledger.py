@@ -75,24 +75,37 @@ def test_a_fit_that_charges_a_ledger_needs_the_name_of_its_graph(
         with pytest.raises(InputError, match=message):
             communities.fit(ledger=ledger, graph_name=name, settings=fast)
     assert not list(tmp_path.iterdir())
-    communities.fit(ledger=ledger, seed=0, settings=fast)
-    with closing(open_to_read(ledger)) as reader:
-        (balance,) = accounts(reader)
-    assert (balance.graph, balance.simulated) == ("simulation", True)
 
 
-def test_simulated_and_secret_noise_never_share_a_name(
-    communities: "Communities", tmp_path: Path
-) -> None:
+def test_simulated_noise_never_charges_a_ledger(communities: "Communities", tmp_path: Path) -> None:
     ledger, fast = tmp_path / "ledger.sqlite", {"epochs": 1}
-    communities.fit(ledger=ledger, graph_name="one", settings=fast)
-    communities.fit(ledger=ledger, graph_name="trial", seed=0, settings=fast)
-    charged = length_of(ledger)
-    with pytest.raises(InputError, match="secret noise so far, got simulated"):
-        communities.fit(ledger=ledger, graph_name="one", seed=0, settings=fast)
-    with pytest.raises(InputError, match="simulated noise so far, got secret"):
-        communities.fit(ledger=ledger, graph_name="trial", settings=fast)
-    assert length_of(ledger) == charged
+    for name in (None, "one"):
+        with pytest.raises(InputError, match=r"^ledger: expected none with simulated noise"):
+            communities.fit(ledger=ledger, graph_name=name, simulate_noise=True, settings=fast)
+    assert not list(tmp_path.iterdir())
+    communities.fit(simulate_noise=True, graph_name="one", settings=fast)
+
+
+def test_a_seed_does_not_make_noise_public(communities: "Communities", tmp_path: Path) -> None:
+    """The fit is charged and certified; its first weights can be repeated, its noise cannot."""
+    nodes, fits = np.arange(600), []
+    for name in ("a", "b"):
+        ledger = tmp_path / f"{name}.sqlite"
+        fit = {"ledger": ledger, "graph_name": "one", "seed": 3, "settings": {"epochs": 1}}
+        model = communities.fit(**fit)
+        assert model.privacy_.is_private
+        assert not model.privacy_.simulated
+        assert model.privacy_.plan == "certified"
+        with closing(open_to_read(ledger)) as reader:
+            (balance,) = accounts(reader)
+        assert not balance.simulated
+        fits.append(model.predict_proba(nodes))
+    assert not np.array_equal(*fits)
+    alike = [
+        communities.fit(method="mlp", seed=3, settings={"epochs": 1}).predict_proba(nodes)
+        for _ in range(2)
+    ]
+    assert np.array_equal(*alike), "without edges there is no noise"
 
 
 def test_a_report_shows_this_fit_alone(communities: "Communities", tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ def make_graph() -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.flo
 
 def fitted(method: str = "certified", **settings: Any) -> VesperRegressor:
     edges, features, numbers = make_graph()
-    model = VesperRegressor(epsilon=8.0, seed=0, method=method, settings=SMALL | settings)
+    model = VesperRegressor(
+        epsilon=8.0, seed=0, simulate_noise=True, method=method, settings=SMALL | settings
+    )
     return model.fit(edges, features, numbers, train=TRAIN)
 
 
@@ -57,7 +59,7 @@ def test_numbers_are_in_units_of_labels(model: VesperRegressor) -> None:
 def test_whole_numbers_are_accepted() -> None:
     edges, features, numbers = make_graph()
     whole = np.round(numbers / 50).astype(np.int64)
-    model = VesperRegressor(epsilon=8.0, seed=0, settings=SMALL)
+    model = VesperRegressor(epsilon=8.0, seed=0, simulate_noise=True, settings=SMALL)
     model.fit(edges, features, whole, train=TRAIN[:300], validation=TRAIN[300:])
     assert model.metric_ == "r2"
     assert model.score(TRAIN[300:], whole) == pytest.approx(model.validation_, abs=0.1)

@@ -82,6 +82,7 @@ def test_simulate_writes_a_run_and_prints_json(terminal: "Terminal", folders: Pa
     facts = json.loads(terminal.out)
     assert facts["metric"] == "accuracy"
     assert facts["privacy"]["plan"] == "certified"
+    assert facts["privacy"]["simulated"] is True
     assert facts["privacy"]["certified_epsilon"] == 2.0
     assert facts["privacy"]["noise_std"] > 0
     assert facts["seconds"] > 0

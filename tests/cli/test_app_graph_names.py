@@ -120,10 +120,11 @@ def test_simulated_and_secret_noise_never_share_a_name(terminal: "Terminal", fol
     simulate = ("simulate", "--data", folders, "--set", "epochs=1", "--epsilon", 4)
     export = ("release", "--data", folders / "data", "--epsilon", 4)
     assert terminal.run("degrees", folders, *named) == 0
-    simulated_export = (*export, "--seed", 1, "--out", runs / "b.parquet")
-    for arguments in ((*simulate, "--out", runs / "a"), simulated_export):
-        assert terminal.run(*arguments, *named) == 2
-        assert "was charged for secret noise so far, got simulated noise" in problem(terminal)
+    assert terminal.run(*simulate, "--out", runs / "a", *named) == 2
+    assert "was charged for secret noise so far, got simulated noise" in problem(terminal)
+    simulated_export = (*export, "--simulate-noise", "--out", runs / "b.parquet")
+    assert terminal.run(*simulated_export, *named) == 2
+    assert "expected none with simulated noise" in problem(terminal)
 
     trial = ("--graph", "trial", "--ledger", ledger)
     assert terminal.run(*simulate, "--out", runs / "c", *trial) == 0

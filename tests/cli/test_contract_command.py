@@ -16,6 +16,8 @@ def test_shown_then_approved_then_changed(
     assert "not approved by this party" in terminal.out
     assert "epsilon = 4.0" in terminal.out
     assert "delta = (chosen by the method)" in terminal.out
+    assert "noise comes from the operating system" in terminal.out
+    assert "seed" not in terminal.out, "an officer must not have to ask what it is for"
     shown = []
     for path in (data, label):
         assert terminal.run("contract", "--config", path, "--approve", "--json") == 0

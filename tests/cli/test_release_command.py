@@ -57,9 +57,23 @@ def test_release_then_verify(terminal: "Terminal", folders: Path) -> None:
     assert terminal.run("verify", second) == 2
 
 
-def test_a_seed_is_reported_as_simulated(terminal: "Terminal", folders: Path) -> None:
+def test_a_seed_leaves_the_noise_secret(terminal: "Terminal", folders: Path) -> None:
+    out, ledger = folders.parent / "r.parquet", folders.parent / "one.sqlite"
+    common = ("--data", folders, "--epsilon", 4, "--seed", 1, "--set", "epochs=1", "--out", out)
+    assert terminal.run("release", *common) == 2
+    assert "expected a name for the graph" in terminal.err
+    charged = ("--graph", "payments", "--ledger", ledger)
+    assert terminal.run("release", *common, "--simulate-noise", *charged) == 2
+    assert "--ledger: expected none with simulated noise" in terminal.err
+    assert not ledger.exists()
+    assert terminal.run("release", *common, *charged) == 0
+    assert "epsilon 4, delta 0.001 for one edge" in terminal.out
+    assert "SIMULATED" not in terminal.out
+
+
+def test_simulated_noise_is_reported(terminal: "Terminal", folders: Path) -> None:
     out = folders.parent / "r.parquet"
-    arguments = ("--data", folders / "data", "--epsilon", 4, "--seed", 1, "--out", out)
+    arguments = ("--data", folders / "data", "--epsilon", 4, "--simulate-noise", "--out", out)
     assert terminal.run("release", *arguments) == 0
     assert "SIMULATED noise, not private" in terminal.out
     assert terminal.run("verify", out) == 0
@@ -67,15 +81,15 @@ def test_a_seed_is_reported_as_simulated(terminal: "Terminal", folders: Path) ->
 
 
 def test_learning_from_simulated_features_is_reported(terminal: "Terminal", folders: Path) -> None:
-    for number, seed in enumerate((("--seed", 1), ())):
+    for number, simulate in enumerate((("--simulate-noise",), ())):
         out = folders.parent / f"{number}.parquet"
         named = ("--data", folders, "--graph", f"graph-{number}")
         common = (*named, "--epsilon", 4, "--set", "epochs=1", "--out", out)
-        assert terminal.run("release", *common, *seed) == 0
+        assert terminal.run("release", *common, *simulate) == 0
         given = ("--released", out, "--labels", folders / "label", "--set", "epochs=1")
         assert terminal.run("learn", *given, "--out", folders.parent / f"model{number}") == 0
         assert "epsilon 4, delta 0.001, by their statement" in terminal.out
-        assert ("SIMULATED noise, not private" in terminal.out) is bool(seed)
+        assert ("SIMULATED noise, not private" in terminal.out) is bool(simulate)
 
 
 def test_another_budget_than_that_of_the_graph_is_refused(
@@ -114,5 +128,5 @@ def test_a_killed_release_leaves_no_partial_file(terminal: "Terminal", folders: 
     left = list(out.parent.iterdir())
     assert [path for path in left if not path.name.startswith(".")] == []
     assert left  # its hidden folder, which the next release removes
-    assert terminal.run(*common, "--seed", 1, "--set", "epochs=1") == 0
+    assert terminal.run(*common, "--simulate-noise", "--set", "epochs=1") == 0
     assert {path.name for path in out.parent.iterdir()} == {"r.parquet", "r.statement.json"}

@@ -35,7 +35,7 @@ def test_a_page_about_a_run(terminal: "Terminal", folders: Path, tmp_path: Path)
     assert "What the graph adds" in text
     assert "gaussian release" in text
     assert terminal.run("report", run, "--out", page, "--json") == 0
-    assert json.loads(terminal.out) == {"report": str(page), "is_private": False}
+    assert json.loads(terminal.out) == {"report": str(page), "is_private": False, "simulated": True}
 
 
 def test_folders_that_are_not_runs(terminal: "Terminal", tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_the_mechanism_names_the_aggregator(contents: Make) -> None:
 @pytest.mark.parametrize(
     ("plan", "secure", "words"),
     [
-        ("certified", False, "noise came from a seed"),
+        ("certified", False, "the noise was simulated, from a seed"),
         ("paper", True, "It is a claim, not a guarantee"),
         ("none", True, "Nothing is guaranteed"),
     ],

@@ -8,80 +8,33 @@ dependency on scikit-learn. Pipelines and grid searches split their data by rows
 is not possible for a graph; loop over `set_params` instead.
 """
 
-import inspect
 import os
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from vesper.api.encoder import MakeEncoder
-from vesper.api.fitted import FittedModel
-from vesper.api.inputs import FitInputs, prepare_inputs
-from vesper.api.targets import Targets
-from vesper.api.training import fit_in_process, preserve_torch_state, progress_reporter, random_seed
+from vesper.api.parameters import Parameters, config_of
 from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.progress import Progress
-from vesper.report.page import write_report
-from vesper.report.privacy import Privacy
-from vesper.session.config import load_config
 
-
-class Parameters:
-    """Parameters: each argument of `__init__` is stored unchanged, in an attribute of its name."""
-
-    kind: str
-    """`classifier` or `regressor`, in the terms of scikit-learn."""
-
-    @classmethod
-    def _names(cls) -> dict[str, Any]:
-        """Return names and defaults, in the order of `__init__`."""
-        known = inspect.signature(cls).parameters
-        return {name: parameter.default for name, parameter in known.items()}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return all parameters; `deep` exists for scikit-learn and has no effect."""
-        return {name: getattr(self, name) for name in self._names()}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set some parameters; they take effect at the next fit."""
-        for name, value in parameters.items():
-            if name not in self._names():
-                raise InputError(
-                    f"{type(self).__name__}: unknown parameter '{name}', known are "
-                    f"{', '.join(self._names())}; other settings go into settings={{...}}"
-                )
-            setattr(self, name, value)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        """Return the kind of estimator; only scikit-learn calls this."""
-        from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type=self.kind,
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags() if self.kind == "classifier" else None,
-            regressor_tags=RegressorTags() if self.kind == "regressor" else None,
-        )
-
-    def __repr__(self) -> str:
-        changed = [
-            f"{name}={getattr(self, name)!r}"
-            for name, default in self._names().items()
-            if getattr(self, name) != default
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
-
+if TYPE_CHECKING:
+    from vesper.api.encoder import MakeEncoder
+    from vesper.api.fitted import FittedModel
+    from vesper.api.inputs import FitInputs
+    from vesper.api.targets import Targets
+    from vesper.report.privacy import Privacy
 
 NOT_FITTED = "call fit(graph, features, labels, train=...) first"
+SEEDS = 1 << 31
 
 
 class Estimator(Parameters, ABC):
     """Estimator that fits on a private graph, predicts its nodes and reports the guarantee."""
 
-    privacy_: Privacy
+    privacy_: "Privacy"
     metric_: str
     validation_: float
     stage_: int
@@ -96,15 +49,17 @@ class Estimator(Parameters, ABC):
         aggregator: str = "gin",
         hops: int | None = None,
         seed: int | None = None,
+        simulate_noise: bool = False,
         ledger: Path | str | None = None,
         graph_name: str | None = None,
-        encoder: str | MakeEncoder | None = None,
+        encoder: "str | MakeEncoder | None" = None,
         settings: Mapping[str, Any] | None = None,
         progress: bool | Progress = False,
     ) -> None:
         self.epsilon, self.delta = epsilon, delta
         self.method, self.aggregator, self.hops = method, aggregator, hops
-        self.seed, self.ledger, self.graph_name = seed, ledger, graph_name
+        self.seed, self.simulate_noise = seed, simulate_noise
+        self.ledger, self.graph_name = ledger, graph_name
         self.encoder = encoder
         self.settings, self.progress = settings, progress
 
@@ -134,12 +89,11 @@ class Estimator(Parameters, ABC):
             InputError: some input cannot be used; the message says what to do.
             BudgetError: this graph has too little budget left in the ledger.
         """
-        if not isinstance(self.ledger, str | os.PathLike | None):
-            raise InputError(f"ledger: expected a path, got {type(self.ledger).__name__}")
-        if not isinstance(self.graph_name, str | None):
-            raise InputError(f"graph_name: expected a text, got {type(self.graph_name).__name__}")
-        seed = random_seed() if self.seed is None else self.seed
-        config = self._config(seed)
+        seed = secrets.randbelow(SEEDS) if self.seed is None else self.seed
+        config = self._config(seed)  # before anything heavy is imported
+        from vesper.api.inputs import prepare_inputs
+        from vesper.api.training import fit_in_process, preserve_torch_state, progress_reporter
+
         inputs = prepare_inputs(
             graph,
             features,
@@ -153,7 +107,7 @@ class Estimator(Parameters, ABC):
             self._fitted = fit_in_process(
                 config,
                 inputs,
-                is_simulated=self.seed is not None,
+                is_simulated=self.simulate_noise,
                 ledger=None if self.ledger is None else Path(self.ledger),
                 graph_name=self.graph_name,
                 encoder=self.encoder if callable(self.encoder) else None,
@@ -191,53 +145,28 @@ class Estimator(Parameters, ABC):
             raise InputError("ids: expected the nodes of the labels, got none; pass ids=...")
         if ids is not None:
             contents = contents.with_test(self._require_fitted().evaluate(ids, labels))
+        from vesper.report.page import write_report
+
         return write_report(contents, Path(path))
 
     @abstractmethod
-    def _targets(self, config: Config) -> Targets:
-        """Return how labels are read; refuses settings for another kind of labels."""
+    def _targets(self, config: Config) -> "Targets":
+        """Return how labels are read."""
 
     @abstractmethod
-    def _after_fit(self, inputs: FitInputs) -> None:
+    def _after_fit(self, inputs: "FitInputs") -> None:
         """Set attributes that follow from the labels."""
 
     def _config(self, seed: int) -> Config:
-        if self.epsilon is None:
-            raise InputError("epsilon: expected a number, or math.inf for no privacy, got None")
-        given = {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "method": self.method,
-            "aggregator": self.aggregator,
-            "hops": self.hops,
-            "encoder": None if callable(self.encoder) else self.encoder,
-            "seed": seed,
-        }
-        if not isinstance(self.settings, Mapping | None):
-            raise InputError(
-                f"settings: expected a mapping such as {{'epochs': 30}}, got "
-                f"{type(self.settings).__name__}"
-            )
-        others = dict(self.settings or {})
-        wrong = [key for key in others if not isinstance(key, str)]
-        if wrong:
-            raise InputError(f"settings: expected names of settings as keys, got {wrong[0]!r}")
-        twice = sorted(key for key in others if key.rpartition(".")[2] in given)
-        if twice:
-            raise InputError(
-                f"settings: expected settings that are not parameters, got '{twice[0]}'; write "
-                f"{type(self).__name__}({twice[0].rpartition('.')[2]}=...)"
-            )
-        chosen = {key: value for key, value in given.items() if value is not None}
-        return load_config(None, others | chosen)
+        return config_of(self, seed=seed)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether the model is fitted, for `sklearn.utils.validation.check_is_fitted`."""
-        return isinstance(vars(self).get("_fitted"), FittedModel)
+        return vars(self).get("_fitted") is not None
 
-    def _require_fitted(self) -> FittedModel:
-        fitted = vars(self).get("_fitted")
-        if not isinstance(fitted, FittedModel):
+    def _require_fitted(self) -> "FittedModel":
+        fitted: FittedModel | None = vars(self).get("_fitted")
+        if fitted is None:
             raise InputError(f"this model is not trained yet; {NOT_FITTED}")
         return fitted
 

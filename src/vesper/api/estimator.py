@@ -1,15 +1,17 @@
 """`Vesper`, the classifier of nodes."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vesper.api.base_estimator import Estimator
-from vesper.api.inputs import FitInputs
-from vesper.api.targets import ClassTargets
 from vesper.errors import InputError
 from vesper.method.settings import Config
+
+if TYPE_CHECKING:
+    from vesper.api.inputs import FitInputs
+    from vesper.api.targets import ClassTargets
 
 
 class Vesper(Estimator):
@@ -22,12 +24,14 @@ class Vesper(Estimator):
         aggregator: how neighbours are weighted: `gin` all equally, `gcn` less the more neighbours
             they have, or `gcn-clamped`, `mean`, `gat`, `max`; all at the same epsilon.
         hops: how many edges away messages can come from; None lets the method choose.
-        seed: None for a private fit, with noise from the operating system. A number makes the fit
-            repeatable bit for bit, noise included, so that fit is **not private**.
+        seed: seed of first weights, of the order of batches and of the choice of validation nodes;
+            None for a new one. Noise never comes from it, so a fit with a seed is private.
+        simulate_noise: draw the noise from the seed as well. Then a fit can be repeated bit for
+            bit, and is **not private**: for trials and tests. It is charged to no ledger.
         ledger: file to charge; a fit that needs more than is left is refused. None counts this fit
             alone, in a temporary ledger.
         graph_name: name of the graph in the ledger, to which its budget belongs; needed with a
-            ledger, unless the fit is simulated. Use one name for all versions of a graph.
+            ledger. Use one name for all versions of a graph.
         encoder: encoder of the features, which never sees an edge: `mlp`, `gru` or `transformer`
             (these two take `steps` in `settings`), or a function (num_inputs, width) that returns a
             torch module from (B, num_inputs) to (B, width). Its inputs are views of the features,
@@ -37,7 +41,8 @@ class Vesper(Estimator):
         progress: True for a progress bar, or a callable (task, done, total, note).
 
     Attributes:
-        privacy_: what is guaranteed: `epsilon`, `delta`, `is_private`, `noise`, `verdict`.
+        privacy_: what is guaranteed: `epsilon`, `delta`, `is_private`, `simulated`, `noise`,
+            `verdict`.
         classes_: distinct labels, ascending; the columns of `predict_proba`.
         metric_: `roc_auc` for two classes, `accuracy` for more.
         validation_: the metric on validation nodes, in percent.
@@ -53,7 +58,7 @@ class Vesper(Estimator):
         >>> model.predict_proba([50, 51]).shape
         (2, 2)
         >>> model.privacy_.epsilon, model.privacy_.is_private
-        (4.0, False)
+        (4.0, True)
     """
 
     kind = "classifier"
@@ -74,13 +79,19 @@ class Vesper(Estimator):
         chosen: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         return chosen
 
-    def _targets(self, config: Config) -> ClassTargets:
+    def _config(self, seed: int) -> Config:
+        config = super()._config(seed)
         if config.run.task not in ("auto", "classification"):
             raise InputError(
                 f"settings: Vesper predicts classes, expected task 'classification', got "
                 f"'{config.run.task}'; use VesperRegressor for numbers"
             )
+        return config
+
+    def _targets(self, config: Config) -> "ClassTargets":
+        from vesper.api.targets import ClassTargets
+
         return ClassTargets()
 
-    def _after_fit(self, inputs: FitInputs) -> None:
+    def _after_fit(self, inputs: "FitInputs") -> None:
         self.classes_ = inputs.distinct

@@ -1,18 +1,18 @@
 """`VesperRegressor`, the predictor of a number per node."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vesper.api.base_estimator import Estimator
-from vesper.api.inputs import FitInputs
-from vesper.api.targets import NumberTargets
 from vesper.errors import InputError
 from vesper.method.settings import Config
-from vesper.model.regression import Ranking, Regression
+from vesper.model.evaluation import NUMBER_METRICS
 
-OBJECTIVES = {"auto": Regression, "regression": Regression, "ranking": Ranking}
+if TYPE_CHECKING:
+    from vesper.api.inputs import FitInputs
+    from vesper.api.targets import NumberTargets
 
 
 class VesperRegressor(Estimator):
@@ -22,7 +22,8 @@ class VesperRegressor(Estimator):
     positions in that order.
 
     Attributes:
-        privacy_: what is guaranteed: `epsilon`, `delta`, `is_private`, `noise`, `verdict`.
+        privacy_: what is guaranteed: `epsilon`, `delta`, `is_private`, `simulated`, `noise`,
+            `verdict`.
         metric_: `r2`, the share of explained variance; `spearman` for a ranking.
         validation_: the metric on validation nodes, in percent.
         stage_: number of releases that the chosen stage builds on, for methods with such stages.
@@ -46,18 +47,20 @@ class VesperRegressor(Estimator):
 
     def _config(self, seed: int) -> Config:
         config = super()._config(seed)
-        if config.run.task != "auto":
+        if config.run.task in NUMBER_METRICS:
             return config
-        run = config.run.model_copy(update={"task": "regression"})
-        return config.model_copy(update={"run": run})
-
-    def _targets(self, config: Config) -> NumberTargets:
-        if config.run.task not in OBJECTIVES:
+        if config.run.task != "auto":
             raise InputError(
                 f"settings: VesperRegressor predicts numbers, expected task 'regression' or "
                 f"'ranking', got '{config.run.task}'; use Vesper for classes"
             )
-        return NumberTargets(OBJECTIVES[config.run.task].metric)
+        run = config.run.model_copy(update={"task": "regression"})
+        return config.model_copy(update={"run": run})
 
-    def _after_fit(self, inputs: FitInputs) -> None:
+    def _targets(self, config: Config) -> "NumberTargets":
+        from vesper.api.targets import NumberTargets
+
+        return NumberTargets(NUMBER_METRICS[config.run.task])
+
+    def _after_fit(self, inputs: "FitInputs") -> None:
         """Do nothing: numbers have no classes."""

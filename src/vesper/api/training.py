@@ -6,7 +6,6 @@ A fit restores the state of torch: starting Numba's pool changes the number of t
 whole process, and weights are initialised from torch's global generator. Callers see neither.
 """
 
-import secrets
 import tempfile
 import time
 from collections.abc import Iterator
@@ -60,14 +59,6 @@ def progress_reporter(requested: bool | Progress) -> Iterator[Progress]:
                 bars.update(tasks[task], completed=done, total=total or None, description=described)
 
             yield progress
-
-
-SEEDS = 1 << 31
-
-
-def random_seed() -> int:
-    """Return an unpredictable seed for weights and batches; noise never comes from it."""
-    return secrets.randbelow(SEEDS)
 
 
 def fit_in_process(

@@ -65,9 +65,15 @@ def _print_contract(
     for table, values in json.loads(contract_text(settings.shared)).items():
         print_line(f"[{table}]")
         for key, value in values.items():
+            if key == "seed":
+                continue  # of no noise; printed below in words, so that nobody takes it for one
             print_line(
                 f"{key} = {'(chosen by the method)' if value is None else json.dumps(value)}"
             )
+    print_line(
+        f"(number {settings.shared.run.seed} decides on first weights and the order of batches; "
+        f"noise comes from the operating system)"
+    )
     print_line(f"contract {settings.shared.contract}")
     for line in changed or []:
         print_line(f"changed: {line}")

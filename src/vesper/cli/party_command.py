@@ -94,7 +94,7 @@ def data(
         [
             [
                 result.method,
-                facts.plan,
+                facts.plan_text,
                 certified,
                 "-" if facts.delta is None else f"{facts.delta:g}",
                 f"{facts.releases}",
@@ -128,7 +128,7 @@ def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOptio
         [
             [
                 result.method,
-                result.privacy.plan,
+                result.privacy.plan_text,
                 "-" if result.test is None else f"{result.test:.2f}",
                 f"{result.validation:.2f}",
                 f"{result.chosen_stage}",

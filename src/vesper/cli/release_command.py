@@ -32,11 +32,20 @@ def release(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Simulate: repeatable noise from this seed, not private.")
+        int | None, typer.Option(help="Seed of weights and batches; noise stays secret.")
     ] = None,
+    simulate_noise: Annotated[
+        bool,
+        typer.Option(
+            "--simulate-noise",
+            help="Draw noise from the seed: repeatable, not private, charged to no ledger.",
+        ),
+    ] = False,
     graph: Annotated[
         str | None,
-        typer.Option(help="Name of the graph, to which its budget belongs; needed without --seed."),
+        typer.Option(
+            help="Name of the graph, to which its budget belongs; needed unless noise is simulated."
+        ),
     ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Ledger to charge; default: one per user.")
@@ -66,7 +75,7 @@ def release(
             out,
             graph_name=graph,
             ledger=ledger,
-            simulated=seed is not None,
+            simulated=simulate_noise,
             progress=progress,
             warn=print_warning,
         )

@@ -78,6 +78,8 @@ def report(
         write_page(json.dumps(record, indent=2) + "\n", registry)
         written["registry"] = str(registry)
     if as_json:
-        print_json({**written, "is_private": run_contents.privacy.is_private})
+        privacy = run_contents.privacy
+        facts = {"is_private": privacy.is_private, "simulated": privacy.simulated}
+        print_json({**written, **facts})
         return
     print_line(f"{', '.join(written.values())}: {run_contents.privacy.verdict}")

@@ -108,7 +108,7 @@ def simulate(
         [
             [
                 result.method,
-                result.privacy.plan,
+                result.privacy.plan_text,
                 format_epsilon(result.privacy),
                 f"{result.privacy.noise_std:.3f}" if result.privacy.noise_std else "-",
                 f"{result.test:.2f}",
@@ -124,7 +124,7 @@ def simulate(
             [
                 [
                     f"{each.name} (the label party's own graph)" if each.own else each.name,
-                    each.privacy.plan,
+                    each.privacy.plan_text,
                     format_epsilon(each.privacy),
                     "-" if each.privacy.delta is None else f"{each.privacy.delta:g}",
                     f"{each.privacy.releases}",

@@ -29,7 +29,11 @@ from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.method.export_columns import ExportColumns, label_free_columns
 from vesper.method.noise_plan import certified_plan
 from vesper.method.settings import Config
-from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH, expect_graph_name
+from vesper.privacy.ledger.graph_name import (
+    SIMULATED_GRAPH,
+    SIMULATED_NOISE_NEEDS_NO_LEDGER,
+    expect_graph_name,
+)
 from vesper.privacy.ledger.ledger_file import default_ledger
 from vesper.privacy.ledger.overlap_report import describe_overlaps, warn_owner
 from vesper.privacy.ledger.reservation import return_unused
@@ -93,8 +97,7 @@ def export_features(
         config: checked settings; all of its epsilon is used.
         out: a new file, `.parquet`.
         graph_name: name of the graph to charge; only simulated noise needs none.
-        ledger: the data party's; by default this user's, and for simulated noise a new one that is
-            thrown away.
+        ledger: the data party's; by default this user's. Simulated noise is charged to none.
         simulated: draw noise from the seed of the config: repeatable, not private, and stated so.
         progress: receives progress reports.
         warn: receives warnings for the owner of the graph.
@@ -104,6 +107,8 @@ def export_features(
         BudgetError: the budget of the graph does not allow it; nothing was charged.
     """
     _refuse_settings(config)
+    if simulated and ledger is not None:
+        raise InputError(SIMULATED_NOISE_NEEDS_NO_LEDGER.format(ledger="--ledger"))
     name = expect_graph_name(graph_name or (SIMULATED_GRAPH if simulated else None))
     data_folder = folder / "data" if (folder / "data").is_dir() else folder
     with new_export_file(out) as target:

@@ -193,5 +193,10 @@ def _edges_of(party: Mapping[str, Any], folder: Path, *, run: str) -> AccountLin
         spent_epsilon=party.get("spent_epsilon")
         if run_charges is None
         else run_charges.spent_epsilon,
-        remark="left before the end" if party["left"] else "",
+        remark=_remark(party),
     )
+
+
+def _remark(party: Mapping[str, Any]) -> str:
+    remarks = ["simulated noise"] if party["privacy"].get("simulated") else []
+    return ", ".join([*remarks, *(["left before the end"] if party["left"] else [])])

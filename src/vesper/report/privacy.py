@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from vesper.method.base import NoisePlan
 from vesper.report.budget_section import RunCharges, best_guess
+from vesper.session.result import draws_noise, plan_text
 
 ONLY_THIS_FIT = (
     "this fit alone: no ledger was kept, so other fits on the same graph are not counted"
@@ -24,8 +25,9 @@ class Privacy:
     is_private: bool
     """Whether the guarantee holds: it is certified and the noise came from the operating system,
     or no edge was read at all."""
-    plan: str
-    """`certified`, `paper` (claimed only), `edge-free` (no edge is read) or `none`."""
+    kind: str
+    """Kind of the noise plan: `certified`, `paper` (claimed only), `edge-free` (no edge is read) or
+    `none`; whether the noise was drawn from a seed instead is in `simulated`."""
     claimed_epsilon: float | None
     """What the analysis behind a plan that is not certified claims."""
     noise: str
@@ -38,6 +40,13 @@ class Privacy:
     run_charges: RunCharges | None = None
     planned_releases: int | None = None
     """Number of releases in the noise plan; None: one per entry of `noise_stds`."""
+    simulated: bool = False
+    """Whether noise was drawn from a seed, so that it is repeatable and protects nothing."""
+
+    @property
+    def plan(self) -> str:
+        """The kind of the noise plan, marked if its noise was simulated."""
+        return plan_text(self.kind, simulated=self.simulated)
 
     @property
     def releases(self) -> int:
@@ -49,7 +58,7 @@ class Privacy:
     @property
     def best_guess(self) -> float:
         """Largest probability that a guess about one edge, at even odds before, is right."""
-        if self.plan == "edge-free":
+        if self.kind == "edge-free":
             return 0.5
         if not self.is_private:
             return 1.0
@@ -59,15 +68,15 @@ class Privacy:
     @property
     def verdict(self) -> str:
         """What holds, in one line."""
-        if self.plan == "edge-free":
+        if self.kind == "edge-free":
             return "No edge was read, so nothing about edges can leak."
         protected = "every edge" if self.unit == "edge" else "all edges of any one node together"
         if self.is_private:
             return f"Certified: epsilon {self.epsilon:g}, delta {self.delta:g} for {protected}."
-        if self.plan == "certified":
+        if self.kind == "certified":
             return (
-                "Not private: the noise came from a seed that others may know. With noise from "
-                "the operating system, the same training is certified with epsilon "
+                "Not private: the noise was simulated, from a seed that others may know. With "
+                "noise from the operating system, the same training is certified with epsilon "
                 f"{self.epsilon:g}, delta {self.delta:g} for {protected}."
             )
         if self.claimed_epsilon is not None and math.isfinite(self.claimed_epsilon):
@@ -95,13 +104,14 @@ def privacy_of(
         epsilon=math.inf if epsilon is None else epsilon,
         delta=noise_plan.delta,
         is_private=noise_plan.plan == "edge-free" or (certified and has_secure_noise),
-        plan=noise_plan.plan,
+        kind=noise_plan.plan,
         claimed_epsilon=noise_plan.claimed_epsilon,
         noise=_noise(noise_plan, has_secure_noise=certified and has_secure_noise),
         noise_stds=noise_plan.noise_stds,
         covers=covers,
         unit=noise_plan.unit,
         run_charges=run_charges,
+        simulated=not has_secure_noise and draws_noise(noise_plan),
     )
 
 

@@ -88,7 +88,7 @@ def _variant(privacy: Privacy) -> str | None:
 
 def _privacy_loss(privacy: Privacy) -> Record:
     parameters: Mapping[str, float | None] = {"epsilon": None, "delta": None}
-    if privacy.plan == "edge-free":
+    if privacy.kind == "edge-free":
         parameters = {"epsilon": 0.0, "delta": 0.0}
     elif privacy.is_private:
         parameters = {"epsilon": privacy.epsilon, "delta": privacy.delta}
@@ -103,14 +103,14 @@ def _privacy_loss(privacy: Privacy) -> Record:
 
 
 def _meaning(privacy: Privacy) -> str:
-    if privacy.is_private and privacy.plan == "certified":
+    if privacy.is_private and privacy.kind == "certified":
         return (
             f"A guess about it, at even odds before, is right with probability at most "
             f"{privacy.best_guess:.4f} after everything that was released."
         )
     if privacy.claimed_epsilon is not None and math.isfinite(privacy.claimed_epsilon):
         return "It is a claim, not a guarantee, so no parameters are stated."
-    if privacy.plan == "edge-free":
+    if privacy.kind == "edge-free":
         return ""
     return "Nothing is guaranteed, so no parameters are stated."
 
@@ -136,23 +136,23 @@ def _model(privacy: Privacy) -> Record:
 
 def _is_planned(privacy: Privacy) -> bool:
     """Whether the plan has a proof; with simulated noise it still protects nothing."""
-    return privacy.plan in ("certified", "edge-free")
+    return privacy.kind in ("certified", "edge-free")
 
 
 def _composition(privacy: Privacy) -> str:
-    if privacy.plan == "edge-free":
+    if privacy.kind == "edge-free":
         return "None: no edge is read."
-    if privacy.plan != "certified":
+    if privacy.kind != "certified":
         return "Not certified: see privacy_parameters_details."
     return COMPOSITION if any(privacy.noise_stds) else "One pure release of a graph of noisy edges."
 
 
 def _mechanisms(privacy: Privacy, config: Config) -> str:
-    if privacy.plan == "edge-free":
+    if privacy.kind == "edge-free":
         return f"None: no edge is read. vesper {VERSION}."
     stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value)
     mechanism = "As published by the method's authors."
-    if privacy.plan == "certified":
+    if privacy.kind == "certified":
         mechanism = "Edges with randomised response or discrete Laplace noise."
         if stds:
             mechanism = f"{release_description(config)}, with rounded Gaussian noise."

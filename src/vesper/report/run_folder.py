@@ -64,12 +64,13 @@ def privacy_from(
         run_charges: what the run was charged, if its ledger is available.
     """
     epsilon = facts["certified_epsilon"]
-    is_certified = session is not None and facts["plan"] == "certified"
+    is_simulated = facts.get("simulated", session is None and facts["plan"] != "edge-free")
+    is_certified = session is not None and facts["plan"] == "certified" and not is_simulated
     return Privacy(
         epsilon=math.inf if epsilon is None else epsilon,
         delta=facts["delta"],
         is_private=facts["plan"] == "edge-free" or is_certified,
-        plan=facts["plan"],
+        kind=facts["plan"],
         claimed_epsilon=facts["claimed_epsilon"],
         noise=facts["noise"],
         noise_stds=tuple(facts["noise_stds"]),
@@ -79,6 +80,7 @@ def privacy_from(
         unit=facts.get("unit", "edge"),  # older runs know no other unit
         run_charges=run_charges,
         planned_releases=facts["releases"],
+        simulated=is_simulated,
     )
 
 

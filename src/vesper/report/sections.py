@@ -27,9 +27,9 @@ def privacy_figures(privacy: Privacy, config: Config) -> list[tuple[str, str]]:
     """Labels and values of the guarantees: for the graph, and for labels if they are protected."""
     epsilon = config.privacy.label_epsilon
     labels = [] if epsilon is None else [("epsilon per label", f"{epsilon:g}")]
-    if privacy.plan == "edge-free":
+    if privacy.kind == "edge-free":
         return [("epsilon: no edge is read", "0"), *labels]
-    if privacy.plan != "certified":
+    if privacy.kind != "certified":
         return [("certified epsilon: none", "\u221e"), *labels]
     name = "epsilon per node" if privacy.unit == "node" else "epsilon"
     kind = f"certified {name}" if privacy.is_private else f"{name}, if noise were not simulated"
@@ -56,7 +56,7 @@ def _release_facts(privacy: Privacy, config: Config) -> dict[str, str]:
     stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value)
     computed = (
         {"Computed from edges": release_description(config)}
-        if privacy.plan == "certified" and stds
+        if privacy.kind == "certified" and stds
         else {}
     )
     return {

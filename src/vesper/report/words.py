@@ -8,12 +8,12 @@ from vesper.report.privacy import Privacy
 
 def meaning_of(privacy: Privacy) -> list[str]:
     """Explain what the guarantee is worth: paragraphs, as HTML."""
-    if privacy.plan == "edge-free":
+    if privacy.kind == "edge-free":
         return [
             "The model was trained on node features alone. The graph was never opened, so nothing "
             "that the label party received depends on any edge."
         ]
-    if privacy.plan != "certified":
+    if privacy.kind != "certified":
         return [
             "Nothing is certified. Anyone who receives what this model sends may be able to infer "
             "which edges the graph has. Use it only for comparison, never with a graph that must "
@@ -51,7 +51,7 @@ def meaning_of(privacy: Privacy) -> list[str]:
 
 def not_covered(privacy: Privacy) -> list[str]:
     """List what the guarantee does not cover: points, as HTML."""
-    if privacy.plan not in ("certified", "edge-free"):
+    if privacy.kind not in ("certified", "edge-free"):
         return []
     points = [
         "<b>Features and node ids.</b> They are not edges. A feature that was computed from edges "
@@ -61,7 +61,7 @@ def not_covered(privacy: Privacy) -> list[str]:
         "<b>The machines.</b> Anyone who can read the data party's memory or disk can read the "
         "graph.",
     ]
-    if privacy.plan == "certified":
+    if privacy.kind == "certified":
         points.insert(
             0,
             "<b>More than one edge at a time.</b> For all <i>k</i> edges of a person together the "

@@ -24,7 +24,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from vesper.errors import InputError
-from vesper.method.settings import Config, PrivacySettings, RunSettings
+from vesper.method.settings import (
+    Config,
+    PrivacySettings,
+    RunSettings,
+    refuse_unknown_method,
+)
 from vesper.privacy.planning.paper_plan import PAPER_BATCH_SIZE, PAPER_DATASETS
 
 PAPER: Mapping[str, Any] = {
@@ -214,18 +219,25 @@ def load_config_and_parties(
 
 def checked_config(given: Tables, *, path: Path | None, preset: str | None = None) -> Config:
     """Apply the given settings over the defaults of their method and a preset, and check them."""
+    name = given.get("run", {}).get("method", RunSettings().method)
+    _refuse_invalid(given, path=path)  # in a moment; methods take seconds to import
     from vesper.method.registry import find_method
 
-    name = given.get("run", {}).get("method", RunSettings().method)
     tables: Tables = {}
     _set_values(tables, find_method(str(name)).defaults)
     _set_values(tables, find_preset(preset) if preset else {})
     for table, values in given.items():
         tables.setdefault(table, {}).update(values)
+    return _refuse_invalid(tables, path=path)
+
+
+def _refuse_invalid(tables: Tables, *, path: Path | None) -> Config:
     try:
-        return Config.model_validate(tables)
+        config = Config.model_validate(tables)
     except ValidationError as error:
         raise InputError(explain_first_error(path, error, KEYS)) from None
+    refuse_unknown_method(config.run.method)
+    return config
 
 
 def _set_values(tables: Tables, values: Mapping[str, Any]) -> None:

@@ -37,6 +37,13 @@ class PrivacyFacts:
     """What the epsilon protects: one `edge`, or all edges of one `node`."""
     label_epsilon: float | None
     """Epsilon of each training and validation label against the data party; None: unprotected."""
+    simulated: bool = False
+    """Whether noise comes from a seed: then nothing is guaranteed, whatever the plan."""
+
+    @property
+    def plan_text(self) -> str:
+        """The plan for people, marked if its noise was simulated."""
+        return plan_text(self.plan, simulated=self.simulated)
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,8 @@ class SnapshotCost:
     delta: float | None
     spent_epsilon: float | None
     releases: int
+    simulated: bool
+    """Whether noise comes from a seed: then nothing is guaranteed, whatever the plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +159,21 @@ SIMULATED = "simulated from the seed: not private"
 SECURE = "from the operating system's secure generator"
 
 
+def draws_noise(noise_plan: NoisePlan) -> bool:
+    """Whether a plan adds any noise, which is then secret or simulated."""
+    has_noise = any(noise_plan.noise_stds) or noise_plan.certified_epsilon is not None
+    return has_noise and noise_plan.plan != "edge-free"
+
+
+def plan_text(plan: str, *, simulated: bool) -> str:
+    """Name a plan for people: nothing simulated is called certified without saying so.
+
+    >>> plan_text("certified", simulated=True), plan_text("certified", simulated=False)
+    ('certified (simulated)', 'certified')
+    """
+    return f"{plan} (simulated)" if simulated else plan
+
+
 def privacy_facts_of(
     noise_plan: NoisePlan, *, source: str = SIMULATED, label_epsilon: float | None = None
 ) -> PrivacyFacts:
@@ -157,7 +181,7 @@ def privacy_facts_of(
     noisy = any(noise_plan.noise_stds)
     if noise_plan.plan == "edge-free":
         noise = "none needed: no edge is read"
-    elif noisy or noise_plan.certified_epsilon is not None:
+    elif draws_noise(noise_plan):
         noise = source
     else:
         noise = "none: not private"
@@ -176,6 +200,7 @@ def privacy_facts_of(
         worth_epsilon=noise_plan.worth_epsilon,
         unit=noise_plan.unit,
         label_epsilon=label_epsilon,
+        simulated=noise == SIMULATED,
     )
 
 

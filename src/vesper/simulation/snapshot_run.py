@@ -40,7 +40,7 @@ from vesper.session.doors import open_door
 from vesper.session.label_side import label_objective, make_roster
 from vesper.session.loop import evaluation_blocks
 from vesper.session.metrics import evaluate_predictions, metric_targets
-from vesper.session.result import SnapshotCost, SnapshotResult
+from vesper.session.result import SnapshotCost, SnapshotResult, draws_noise
 from vesper.session.run_spec import RunSpec, make_run_spec
 from vesper.simulation.in_process import InProcessDataParty, TrainedSession
 
@@ -101,6 +101,7 @@ class SnapshotParty:
             delta=noise_plan.delta,
             spent_epsilon=spent,
             releases=releases,
+            simulated=draws_noise(noise_plan),
         )
 
 

@@ -36,7 +36,7 @@ def test_users_learn_from_each_other_through_shops(hops: int) -> None:
     graph, labels = shops_graph()
     test = np.arange(TRAIN + 100, USERS)
     held_out = np.arange(TRAIN, TRAIN + 100)
-    model = Vesper(epsilon=math.inf, hops=hops, seed=0, settings=QUICK)
+    model = Vesper(epsilon=math.inf, hops=hops, seed=0, simulate_noise=True, settings=QUICK)
     model.fit(graph, FEATURES, labels, train=np.arange(TRAIN), validation=held_out)
     assert evaluate(model.predict_proba(test), labels[test]) > 85, "features explain nothing"
     assert model.stage_ == hops

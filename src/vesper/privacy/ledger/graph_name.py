@@ -11,6 +11,12 @@ EXPECTED = "at most 64 letters, digits, dots, hyphens and underscores, such as '
 SIMULATED_GRAPH = "simulation"
 """Name of the graph of a simulation that was given none."""
 
+SIMULATED_NOISE_NEEDS_NO_LEDGER = (
+    "{ledger}: expected none with simulated noise, which protects nothing and is charged to no "
+    "ledger; leave out {ledger} to simulate, or leave the noise secret to charge it"
+)
+"""Message for a ledger that is given for noise that comes from a seed."""
+
 
 def graph_name(text: str) -> str:
     """Check the name of a graph and return it.

@@ -1,5 +1,8 @@
 """Estimators follow the interface of scikit-learn."""
 
+import subprocess
+import sys
+
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
@@ -38,3 +41,24 @@ def test_scikit_learn_recognises_the_estimators() -> None:
     assert clone(Vesper(epsilon=2.0)).epsilon == 2.0
     with pytest.raises(NotFittedError):
         check_is_fitted(Vesper())
+
+
+REFUSE = """
+import sys, vesper
+for wrong in (
+    {"epsilon": -1.0},
+    {"method": "vespre"},
+    {"ledger": "ledger.sqlite", "simulate_noise": True},
+    {"settings": {"epoch": 2}},
+):
+    try:
+        vesper.Vesper(**wrong).fit(None)
+    except vesper.InputError:
+        assert "torch" not in sys.modules, wrong
+    else:
+        raise AssertionError(wrong)
+"""
+
+
+def test_invalid_settings_are_refused_before_anything_heavy_is_imported() -> None:
+    subprocess.run([sys.executable, "-c", REFUSE], check=True)
