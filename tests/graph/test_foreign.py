@@ -166,13 +166,6 @@ def test_arrays_of_all_kinds() -> None:
         as_array([[1], [2, 3]], "x")
 
 
-def test_lists_are_read_and_networkx_graphs_are_refused_with_a_hint() -> None:
+def test_lists_are_read() -> None:
     graph = read_foreign(PAIRS.tolist(), num_nodes=SAME.num_nodes).graph
     assert graph.neighbors.tolist() == SAME.neighbors.tolist()
-
-    class Networkx:
-        def adjacency(self) -> None: ...
-        def number_of_nodes(self) -> None: ...
-
-    with pytest.raises(InputError, match="to_scipy_sparse_array"):
-        read_foreign(Networkx())

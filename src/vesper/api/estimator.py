@@ -10,7 +10,7 @@ from vesper.errors import InputError
 from vesper.method.settings import Config
 
 if TYPE_CHECKING:
-    from vesper.api.inputs import FitInputs
+    from vesper.api.fitted import FittedModel
     from vesper.api.targets import ClassTargets
 
 
@@ -93,5 +93,5 @@ class Vesper(Estimator):
 
         return ClassTargets()
 
-    def _after_fit(self, inputs: "FitInputs") -> None:
-        self.classes_ = inputs.distinct
+    def _after_fit(self, fitted: "FittedModel") -> None:
+        self.classes_ = fitted.distinct

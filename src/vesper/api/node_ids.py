@@ -51,7 +51,13 @@ def node_numbers(nodes: Any, what: str, *, num_nodes: int) -> Nodes:
 
 def distinct_nodes(nodes: Any, what: str, *, num_nodes: int) -> Nodes:
     """Return node numbers; refuse duplicates and an empty list."""
-    numbers = node_numbers(nodes, what, num_nodes=num_nodes)
+    return refuse_repeated(
+        node_numbers(nodes, what, num_nodes=num_nodes), what, num_nodes=num_nodes
+    )
+
+
+def refuse_repeated(numbers: Nodes, what: str, *, num_nodes: int) -> Nodes:
+    """Return node numbers; refuse duplicates and an empty list."""
     if len(numbers) == 0:
         raise InputError(f"{what}: expected at least one node, got none")
     values, counts = np.unique(numbers, return_counts=True)

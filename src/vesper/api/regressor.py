@@ -11,7 +11,7 @@ from vesper.method.settings import Config
 from vesper.model.evaluation import NUMBER_METRICS
 
 if TYPE_CHECKING:
-    from vesper.api.inputs import FitInputs
+    from vesper.api.fitted import FittedModel
     from vesper.api.targets import NumberTargets
 
 
@@ -62,5 +62,5 @@ class VesperRegressor(Estimator):
 
         return NumberTargets(NUMBER_METRICS[config.run.task])
 
-    def _after_fit(self, inputs: "FitInputs") -> None:
+    def _after_fit(self, fitted: "FittedModel") -> None:
         """Do nothing: numbers have no classes."""

@@ -17,10 +17,13 @@ from typing import Any
 import torch
 
 from vesper.api.encoder import MakeEncoder, with_encoder
-from vesper.api.fitted import FittedModel, InProcessPredictor
+from vesper.api.fit_folder import FitFolder
+from vesper.api.fitted import FittedModel
 from vesper.api.inputs import FitInputs
+from vesper.api.trained_model import TrainedModel
 from vesper.errors import InputError
 from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.stored_door import CapturingDoor
 from vesper.method.settings import Config
 from vesper.model.objective_factory import make_objective
 from vesper.privacy.ledger.graph_name import SIMULATED_GRAPH, expect_graph_name
@@ -32,6 +35,7 @@ from vesper.report.contents import Contents
 from vesper.report.privacy import NO_EDGE, NO_GUARANTEE, ONLY_THIS_FIT, privacy_of
 from vesper.session.doors import open_door
 from vesper.session.label_responses import make_label_responses
+from vesper.session.label_side import label_objective, make_roster
 from vesper.session.observer import ProgressObserver
 from vesper.session.result import new_run_name
 from vesper.session.run_spec import run_spec_for
@@ -68,6 +72,7 @@ def fit_in_process(
     is_simulated: bool,
     ledger: Path | None,
     graph_name: str | None = None,
+    folder: FitFolder | None = None,
     encoder: MakeEncoder | None = None,
     progress: Progress = no_progress,
 ) -> FittedModel:
@@ -79,6 +84,7 @@ def fit_in_process(
         is_simulated: draw noise from the seed; it is repeatable and protects nothing.
         ledger: file to charge; None for a temporary one.
         graph_name: name of the graph to charge; needed for secret noise with a ledger.
+        folder: where releases are stored as soon as they are charged, if they are.
         encoder: makes the encoder; None for the one named in the settings.
         progress: receives progress reports.
     """
@@ -90,10 +96,10 @@ def fit_in_process(
     needs_name = ledger is not None and not is_simulated
     if needs_name and run_spec.noise_plan.plan != "edge-free":
         expect_graph_name(graph_name, how="graph_name")
-    with _open_ledger(ledger) as opened_ledger, ExitStack() as stack:
+    with open_ledger(ledger) as opened_ledger, ExitStack() as stack:
         seed = config.run.seed
         noise = NoiseSource.for_simulation(seed) if is_simulated else NoiseSource.from_os()
-        run = new_run_name("fit")
+        run = folder.run if folder else new_run_name("fit")
         stack.callback(return_unused, opened_ledger, run=run)
         door, run_spec = open_door(
             run_spec,
@@ -102,7 +108,9 @@ def fit_in_process(
             noise,
             name=graph_name or SIMULATED_GRAPH,
             run=run,
+            release_store=folder.release_store() if folder else None,
         )
+        captured = CapturingDoor(door)
         responses = make_label_responses(
             config, inputs.labels, ledger=opened_ledger, noise=noise, stale=_refuse_other_labels
         )
@@ -110,14 +118,14 @@ def fit_in_process(
             run_spec,
             inputs.data,
             inputs.labels,
-            door,
+            captured,
             observer=ProgressObserver(progress),
             responses=responses,
         )
         privacy = privacy_of(
             run_spec.noise_plan,
             has_secure_noise=noise.is_private,
-            covers=_covers(run_spec.noise_plan.plan, ledger),
+            covers=covers(run_spec.noise_plan.plan, ledger),
             run_charges=run_charges_of(opened_ledger, run=run),
         )
     best = trained.best_stage
@@ -146,10 +154,30 @@ def fit_in_process(
         num_train=sizes.num_train,
         balanced=config.run.class_weights == "balanced",
     )
-    return FittedModel(InProcessPredictor(trained, objective), inputs, contents)
+    model = TrainedModel(
+        run_spec=run_spec,
+        data_side=trained.data_side,
+        label_side=trained.label_side,
+        stage=best,
+        begun_stage=run_spec.schedule.stages - 1,
+        roster=make_roster(
+            inputs.labels, label_objective(config, inputs.labels, responses), config
+        ),
+        features=inputs.data.features,
+        ids=inputs.ids,
+        calibration=objective.calibration(inputs.labels.classes),
+        releases=captured.releases,
+        reads_graph=captured.gave_out_graph,
+        has_own_encoder=encoder is not None,
+    )
+    fitted = FittedModel(
+        model=model, targets=inputs.targets, distinct=inputs.distinct, contents=contents
+    )
+    validation = inputs.distinct[inputs.labels.labels[inputs.labels.rows("val")]]
+    return fitted.with_validation(inputs.validation, validation)
 
 
-def _covers(plan: str, ledger: Path | None) -> str:
+def covers(plan: str, ledger: Path | None) -> str:
     """Describe what the budget covers: nothing without a guarantee; a ledger may cover more."""
     if plan == "certified":
         return ONLY_THIS_FIT if ledger is None else f"everything charged to {ledger.name}"
@@ -159,7 +187,7 @@ def _covers(plan: str, ledger: Path | None) -> str:
 
 
 @contextmanager
-def _open_ledger(ledger: Path | None) -> Iterator[Ledger]:
+def open_ledger(ledger: Path | None) -> Iterator[Ledger]:
     with tempfile.TemporaryDirectory(prefix="vesper-") as folder:
         path = ledger or Path(folder) / "ledger.sqlite"
         with closing(Ledger(path, clock=time.time)) as opened_ledger:

@@ -1,24 +1,42 @@
-"""Graphs of other libraries: PyG, DGL, scipy, numpy, torch. None of them is imported.
+"""Graphs of other libraries: PyG, DGL, scipy, networkx, data frames, arrays. None is imported.
 
     edges {u, v} = pairs in either direction, once each, without self-loops
 
 The kind of an object follows from its attributes: `edge_index` (a PyG `Data`), `edges()` and
-`ndata` (a DGL graph), `tocoo()` (a scipy sparse matrix); otherwise it is an array, or lists, of
-shape (2, num_pairs). Sorting pairs in numpy takes seconds for ten million edges and about 50 bytes
+`ndata` (a DGL graph), `tocoo()` (a scipy sparse matrix), `adjacency()` (networkx), named columns (an
+edge table); otherwise it is an adjacency matrix, or an array or lists of shape (2, num_pairs). Ends
+of edges are rows of the features or, in tables, arrays and networkx, ids if nodes have any. Sorting pairs in numpy takes seconds for ten million edges and about 50 bytes
 per pair; put larger graphs into a party folder, which is read in bounded memory.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
+from vesper.graph.adjacency import (
+    dense_pairs,
+    is_dense_adjacency,
+    is_networkx,
+    is_torch_sparse,
+    networkx_pairs,
+    numbered_pairs,
+    sparse_pairs,
+)
 from vesper.graph.csr import EdgeCounts
+from vesper.graph.frames import is_frame, matrix_of, pairs_of, part_of
 from vesper.graph.graph import Graph, neighbor_dtype
+from vesper.graph.ids import Ids
 
-ACCEPTED = "a vesper.Graph, a PyG Data, a DGL graph, a scipy sparse matrix or edges of shape (2, E)"
+ACCEPTED = (
+    "a vesper.Graph, a PyG Data, a DGL or networkx graph, an adjacency matrix, an edge table or "
+    "edges of shape (2, E)"
+)
+
+NARROW_FLOATS = ("torch.bfloat16", "torch.float8_e4m3fn", "torch.float8_e5m2")
+"""Types of torch that numpy does not have; float32 holds all of their values."""
 
 Pairs = NDArray[np.int64]
 
@@ -29,32 +47,71 @@ class ForeignGraph:
 
     graph: Graph
     counts: EdgeCounts
+    ids: Ids | None = None
+    """Ids of the nodes, as given or as the graph names them."""
     features: Any = None
     labels: Any = None
     train: Any = None
     validation: Any = None
 
 
-def read_foreign(graph: Any, *, num_nodes: int | None = None) -> ForeignGraph:
+def read_foreign(
+    graph: Any, *, num_nodes: int | None = None, ids: Ids | None = None
+) -> ForeignGraph:
     """Read a graph of any accepted kind.
 
     Args:
         graph: object of one of the accepted kinds.
         num_nodes: number of rows of the features; a bare edge array does not give it.
+        ids: ids of the nodes in the order of the features; None: their numbers.
     """
+    return _named(_read(graph, num_nodes=num_nodes, ids=ids), ids)
+
+
+def _named(foreign: ForeignGraph, ids: Ids | None) -> ForeignGraph:
+    """Attach the ids, under which the ledger compares versions of a graph."""
+    ids = ids or foreign.ids
+    if ids is None:
+        return foreign
+    if len(ids) != foreign.graph.num_nodes:
+        raise InputError(
+            f"ids: expected one id per node of the graph, which has {foreign.graph.num_nodes}, got "
+            f"{len(ids)}"
+        )
+    graph = Graph(foreign.graph.indptr, foreign.graph.neighbors, ids)
+    return replace(foreign, graph=graph, ids=ids)
+
+
+def _read(graph: Any, *, num_nodes: int | None, ids: Ids | None) -> ForeignGraph:
     if isinstance(graph, Graph):
         num_edges = graph.num_edges
         return ForeignGraph(graph=graph, counts=EdgeCounts(num_edges, num_edges, 0, 0))
-    if _part(graph, "edge_index") is not None:
+    if part_of(graph, "edge_index") is not None or part_of(graph, "adj_t") is not None:
         return _from_pyg(graph, num_nodes)
-    if callable(_part(graph, "edges")) and _part(graph, "ndata") is not None:
+    if callable(part_of(graph, "edges")) and part_of(graph, "ndata") is not None:
         return _from_dgl(graph)
-    if callable(_part(graph, "tocoo")):
+    if callable(part_of(graph, "tocoo")):
         return _from_scipy(graph)
+    if is_networkx(graph):
+        pairs, found = networkx_pairs(graph, ids=ids)
+        read, counts = graph_of_pairs(numbered_pairs(pairs, found), num_nodes=len(found))
+        return ForeignGraph(graph=read, counts=counts, ids=found)
+    if is_frame(graph):
+        pairs = numbered_pairs(pairs_of(graph, "graph"), ids)
+        read, counts = graph_of_pairs(pairs, num_nodes=num_nodes)
+        return ForeignGraph(graph=read, counts=counts)
     if not isinstance(graph, list | tuple) and not hasattr(graph, "__array__"):
         raise InputError(f"graph: expected {ACCEPTED}, got {type(graph).__name__}{_hint(graph)}")
-    graph, counts = graph_of_pairs(as_array(graph, "graph"), num_nodes=num_nodes)
-    return ForeignGraph(graph=graph, counts=counts)
+    if is_torch_sparse(graph):
+        pairs, num_nodes = sparse_pairs(graph)
+    else:
+        pairs = as_array(graph, "graph")
+        if pairs.dtype.kind in "fiub" and is_dense_adjacency(pairs.shape, num_nodes=num_nodes):
+            pairs, num_nodes = dense_pairs(pairs)
+        else:
+            pairs = numbered_pairs(pairs, ids)
+    read, counts = graph_of_pairs(pairs, num_nodes=num_nodes)
+    return ForeignGraph(graph=read, counts=counts)
 
 
 def graph_of_pairs(
@@ -93,9 +150,12 @@ def graph_of_pairs(
 def as_array(value: Any, what: str) -> NDArray[Any]:
     """Convert an array, a tensor on any device, a list or a sparse matrix to a numpy array."""
     try:
+        if is_frame(value):
+            return matrix_of(value, what)
         if callable(getattr(value, "detach", None)):  # torch
             value = value.detach().cpu()
-            value = value.to_dense() if value.is_sparse else value
+            value = value.to_dense() if is_torch_sparse(value) else value
+            value = value.float() if str(value.dtype) in NARROW_FLOATS else value
         elif callable(getattr(value, "toarray", None)):  # scipy sparse
             value = value.toarray()
         return np.asarray(value)
@@ -124,24 +184,40 @@ def _csr(ends: Pairs, num_nodes: int) -> tuple[Graph, EdgeCounts]:
 
 
 def _from_pyg(data: Any, num_nodes: int | None) -> ForeignGraph:
+    if part_of(data, "edge_index") is None:
+        pairs = _adjacency_pairs(data.adj_t)
+    else:
+        pairs = as_array(data.edge_index, "graph.edge_index")
     graph, counts = graph_of_pairs(
-        as_array(data.edge_index, "graph.edge_index"),
+        pairs,
         num_nodes=_nodes_of_pyg(data, num_nodes),
         what="graph.edge_index",
     )
     return ForeignGraph(
         graph=graph,
         counts=counts,
-        features=_part(data, "x"),
-        labels=_part(data, "y"),
-        train=_part(data, "train_mask"),
-        validation=_part(data, "val_mask"),
+        features=part_of(data, "x"),
+        labels=part_of(data, "y"),
+        train=part_of(data, "train_mask"),
+        validation=part_of(data, "val_mask"),
+    )
+
+
+def _adjacency_pairs(adjacency: Any) -> NDArray[Any]:
+    """Read `adj_t`, which PyG's `ToSparseTensor` puts in the place of `edge_index`."""
+    if is_torch_sparse(adjacency):
+        return sparse_pairs(adjacency)[0]
+    if callable(part_of(adjacency, "coo")):  # a SparseTensor of torch_sparse
+        row, col, *_ = adjacency.coo()
+        return np.stack([as_array(row, "graph.adj_t"), as_array(col, "graph.adj_t")])
+    raise InputError(
+        f"graph.adj_t: expected a sparse matrix, got {type(adjacency).__name__}; pass edge_index"
     )
 
 
 def _nodes_of_pyg(data: Any, num_nodes: int | None) -> int | None:
     """Return its own count; where PyG infers that from the edges, the rows of the features."""
-    own_count = _part(data, "num_nodes")
+    own_count = part_of(data, "num_nodes")
     if own_count is None or (num_nodes is not None and _infers_num_nodes(data)):
         return num_nodes
     return int(own_count)
@@ -149,7 +225,7 @@ def _nodes_of_pyg(data: Any, num_nodes: int | None) -> int | None:
 
 def _infers_num_nodes(data: Any) -> bool:
     """Return whether a PyG `Data` has nothing but edges, so that its last nodes may be missing."""
-    keys = _part(data, "keys")
+    keys = part_of(data, "keys")
     names = set(keys() if callable(keys) else keys or ())
     return bool(names) and names <= {"edge_index", "edge_attr", "edge_weight"}
 
@@ -185,19 +261,9 @@ def _from_scipy(matrix: Any) -> ForeignGraph:
     return ForeignGraph(graph=graph, counts=counts)
 
 
-def _part(value: Any, name: str) -> Any:
-    """Return an attribute, or None; a PyG `HeteroData` raises KeyError for missing ones."""
-    try:
-        return getattr(value, name, None)
-    except KeyError:
-        return None
-
-
 def _hint(graph: Any) -> str:
-    if callable(_part(graph, "to_homogeneous")):
+    if callable(part_of(graph, "to_homogeneous")):
         return "; pass graph.to_homogeneous()"
-    if callable(_part(graph, "adjacency")) and callable(_part(graph, "number_of_nodes")):
-        return "; pass networkx.to_scipy_sparse_array(graph)"
-    if callable(_part(graph, "is_undirected")):
+    if callable(part_of(graph, "is_undirected")):
         return " without edge_index"
     return ""
