@@ -1,8 +1,8 @@
 """One fit, and what a ledger adds: it is charged once, however often it is repeated.
 
-    no ledger, or nothing certified   fit
-    a ledger                          find the folder of this fit (`fit_folder`)
-                                      finished: load the model; otherwise: fit on what was released
+no ledger, or nothing certified   fit
+a ledger                          find the folder of this fit (`fit_folder`)
+                                  finished: load the model; otherwise: fit on what was released
 """
 
 import secrets

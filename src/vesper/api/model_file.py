@@ -14,8 +14,9 @@ from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
 from struct import error as StructError
+from tokenize import TokenError
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,7 @@ DAMAGED = (
     OverflowError,
     MemoryError,  # a shape that no file could have
     SyntaxError,  # a header that is no Python literal
+    TokenError,
     StructError,
     zlib.error,
 )
@@ -81,6 +83,9 @@ def decode_model(content: bytes, *, where: str) -> tuple[Facts, Arrays]:
     if not content.startswith(b"PK"):
         raise InputError(f"{where}: expected a model saved by vesper, found something else")
     try:
+        with ZipFile(BytesIO(content)) as archive:  # checksums first: numpy parses what it reads
+            if (broken := archive.testzip()) is not None:
+                raise ValueError(f"the checksum of {broken} does not match")
         with np.load(BytesIO(content), allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         text, check = arrays.pop("facts").tobytes(), arrays.pop("facts_digest").tobytes()

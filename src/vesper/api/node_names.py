@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vesper.errors import InputError, first_three
 from vesper.api.node_ids import Nodes, as_label_array, labels_at, node_numbers
+from vesper.errors import InputError, first_three
 from vesper.graph.foreign import as_array
 from vesper.graph.frames import id_column, index_of, part_of
 from vesper.graph.ids import Ids
@@ -141,4 +141,3 @@ class NodeNames:
                 f"nodes are named by the ids that were given with the features"
             )
         return numbers
-

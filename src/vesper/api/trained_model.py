@@ -46,9 +46,7 @@ COVERED = (
     "covered by the guarantee in `privacy`, also if the label party sees all of it; it is stored "
     "for the data party, and need not leave it: predictions are computed from it"
 )
-UNPROTECTED = (
-    "not protected by any guarantee: keep it as you keep the graph, and give it to nobody"
-)
+UNPROTECTED = "not protected by any guarantee: keep it as you keep the graph, and give it to nobody"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
