@@ -87,7 +87,7 @@ def test_a_method_without_edges_needs_no_name(communities: "Communities", tmp_pa
 
 def test_other_features_are_refused(communities: "Communities", simulated: Vesper) -> None:
     edges, features, _ = later_of(communities)
-    with pytest.raises(InputError, match="expected the 4 columns of training .*, got 3"):
+    with pytest.raises(InputError, match=r"expected the 4 columns of training .*, got 3"):
         simulated.on_graph(edges, features[:, :3])
     with pytest.raises(InputError, match="expected features with bare edges"):
         simulated.on_graph(edges)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vesper.api.encoder import MakeEncoder
     from vesper.api.fitted import FittedModel
     from vesper.api.inputs import FitInputs
+    from vesper.api.node_estimator import NodeEstimator
     from vesper.api.targets import Targets
     from vesper.report.privacy import Privacy
 
@@ -132,13 +133,13 @@ class Estimator(Parameters, ABC):
         self.n_features_in_ = fitted.model.features.shape[1]
         self._after_fit(fitted)
 
-    def score(self, ids: Any, labels: Any) -> float:
+    def score(self, ids: Any, labels: Any = None) -> float:
         """Compute the metric on some nodes, in percent as `validation_`.
 
         Args:
-            ids: node numbers or a mask.
+            ids: nodes or a mask; or a PyG `Data`, for its `test_mask` and `y`.
             labels: one per id, in the order of `ids`; or one per node of the graph; or a mapping
-                from node number to label.
+                from node to label; or a pandas column, which is aligned by its index.
         """
         return self._require_fitted().evaluate(ids, labels).metric
 
@@ -268,6 +269,22 @@ class Estimator(Parameters, ABC):
                 )
             )
         return later
+
+    def for_nodes(self, graph: Any, features: Any = None, *, ids: Any = None) -> "NodeEstimator":
+        """Return an estimator on one graph with `fit(ids, labels)`, for scikit-learn.
+
+        `GridSearchCV`, `cross_val_score` and `Pipeline` split or transform rows of X, which the
+        nodes of a graph do not allow; here X has the ids (or numbers) of nodes.
+
+        Args:
+            graph: as in `fit`.
+            features: as in `fit`.
+            ids: as in `fit`.
+        """
+        from vesper.api.node_estimator import NodeClassifier, NodeEstimator, SharedGraph
+
+        kind = NodeClassifier if self.kind == "classifier" else NodeEstimator
+        return kind(self, SharedGraph(graph, features, ids))
 
     @abstractmethod
     def _targets(self, config: Config) -> "Targets":

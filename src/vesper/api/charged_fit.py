@@ -1,8 +1,10 @@
 """One fit, and what a ledger adds: it is charged once, however often it is repeated.
 
-no ledger, or nothing certified   fit
-a ledger                          find the folder of this fit (`fit_folder`)
-                                  finished: load the model; otherwise: fit on what was released
+| ledger | what happens |
+| --- | --- |
+| none, or nothing is certified | fit |
+| with a finished fit of the same | load its model |
+| otherwise | fit in a folder of its own (`fit_folder`), on releases that are already in it |
 """
 
 import secrets

@@ -30,9 +30,9 @@ from vesper.session.result import new_run_name
 
 FOLDER_SUFFIX = ".fits"
 CHANGED_EDGES = (
-    "graph '{name}' has other edges than when this fit was charged for it; the model is that of the "
-    "earlier edges, at no further cost. To release the edges of today, give another seed: that is "
-    "a fit of its own, charged to the same budget"
+    "graph '{name}' has other edges than when this fit was charged for it; the model is that of "
+    "the earlier edges, at no further cost. To release the edges of today, give another seed: that "
+    "is a fit of its own, charged to the same budget"
 )
 
 

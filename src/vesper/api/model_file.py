@@ -9,11 +9,11 @@ facts have a digest of all arrays and of themselves.
 """
 
 import json
+import struct
 import zlib
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
-from struct import error as StructError
 from tokenize import TokenError
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -42,7 +42,7 @@ DAMAGED = (
     MemoryError,  # a shape that no file could have
     SyntaxError,  # a header that is no Python literal
     TokenError,
-    StructError,
+    struct.error,
     zlib.error,
 )
 

@@ -188,6 +188,7 @@ def covers(plan: str, ledger: Path | None) -> str:
 
 @contextmanager
 def open_ledger(ledger: Path | None) -> Iterator[Ledger]:
+    """Open the ledger at this path, or a temporary one."""
     with tempfile.TemporaryDirectory(prefix="vesper-") as folder:
         path = ledger or Path(folder) / "ledger.sqlite"
         with closing(Ledger(path, clock=time.time)) as opened_ledger:

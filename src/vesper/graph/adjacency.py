@@ -1,7 +1,9 @@
 """Adjacency matrices and networkx graphs as pairs of node numbers. No library is imported.
 
-dense or sparse (n, n):   every entry that is not 0 is an edge
-networkx:                 nodes are named by ids, or by their numbers 0 to n - 1
+| graph | edges |
+| --- | --- |
+| dense or sparse (n, n) | every entry that is not 0 |
+| networkx | pairs of nodes, which are named by ids or by their numbers 0 to n - 1 |
 """
 
 from typing import Any

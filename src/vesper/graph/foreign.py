@@ -3,10 +3,11 @@
     edges {u, v} = pairs in either direction, once each, without self-loops
 
 The kind of an object follows from its attributes: `edge_index` (a PyG `Data`), `edges()` and
-`ndata` (a DGL graph), `tocoo()` (a scipy sparse matrix), `adjacency()` (networkx), named columns (an
-edge table); otherwise it is an adjacency matrix, or an array or lists of shape (2, num_pairs). Ends
-of edges are rows of the features or, in tables, arrays and networkx, ids if nodes have any. Sorting pairs in numpy takes seconds for ten million edges and about 50 bytes
-per pair; put larger graphs into a party folder, which is read in bounded memory.
+`ndata` (a DGL graph), `tocoo()` (a scipy sparse matrix), `adjacency()` (networkx), named columns
+(an edge table); otherwise it is an adjacency matrix, or an array or lists of shape (2, num_pairs).
+Ends of edges are rows of the features or, in tables, arrays and networkx, ids if nodes have any.
+Sorting pairs in numpy takes seconds for ten million edges and about 50 bytes per pair; put larger
+graphs into a party folder, which is read in bounded memory.
 """
 
 from dataclasses import dataclass, replace
@@ -92,26 +93,28 @@ def _read(graph: Any, *, num_nodes: int | None, ids: Ids | None) -> ForeignGraph
         return _from_dgl(graph)
     if callable(part_of(graph, "tocoo")):
         return _from_scipy(graph)
+    return _from_pairs(graph, num_nodes=num_nodes, ids=ids)
+
+
+def _from_pairs(graph: Any, *, num_nodes: int | None, ids: Ids | None) -> ForeignGraph:
+    """Read networkx, an edge table, an adjacency matrix, or pairs."""
     if is_networkx(graph):
-        pairs, found = networkx_pairs(graph, ids=ids)
-        read, counts = graph_of_pairs(numbered_pairs(pairs, found), num_nodes=len(found))
-        return ForeignGraph(graph=read, counts=counts, ids=found)
-    if is_frame(graph):
+        pairs, ids = networkx_pairs(graph, ids=ids)
+        pairs, num_nodes = numbered_pairs(pairs, ids), len(ids)
+    elif is_frame(graph):
         pairs = numbered_pairs(pairs_of(graph, "graph"), ids)
-        read, counts = graph_of_pairs(pairs, num_nodes=num_nodes)
-        return ForeignGraph(graph=read, counts=counts)
-    if not isinstance(graph, list | tuple) and not hasattr(graph, "__array__"):
-        raise InputError(f"graph: expected {ACCEPTED}, got {type(graph).__name__}{_hint(graph)}")
-    if is_torch_sparse(graph):
+    elif is_torch_sparse(graph):
         pairs, num_nodes = sparse_pairs(graph)
-    else:
+    elif isinstance(graph, list | tuple) or hasattr(graph, "__array__"):
         pairs = as_array(graph, "graph")
         if pairs.dtype.kind in "fiub" and is_dense_adjacency(pairs.shape, num_nodes=num_nodes):
             pairs, num_nodes = dense_pairs(pairs)
         else:
             pairs = numbered_pairs(pairs, ids)
+    else:
+        raise InputError(f"graph: expected {ACCEPTED}, got {type(graph).__name__}{_hint(graph)}")
     read, counts = graph_of_pairs(pairs, num_nodes=num_nodes)
-    return ForeignGraph(graph=read, counts=counts)
+    return ForeignGraph(graph=read, counts=counts, ids=ids)
 
 
 def graph_of_pairs(
