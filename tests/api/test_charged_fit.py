@@ -143,7 +143,7 @@ def test_other_labels_or_features_are_another_fit(
 def test_two_processes_are_never_at_one_fit(communities: "Communities", tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite"
     given = {"ledger": ledger, "graph_name": "one", "settings": FAST}
-    refused = []
+    refused: list[bool] = []
 
     def again(task: str, done: int, total: int, note: str = "") -> None:
         if not refused:

@@ -152,7 +152,8 @@ def _features(fitted: FittedModel, features: Any, foreign: ForeignGraph) -> Feat
             f"features: expected the {expected.shape[1]} columns of training in the same order, "
             f"got {matrix.shape[1]}"
         )
-    return matrix.astype(expected.dtype, copy=False)
+    converted: Features = matrix.astype(expected.dtype, copy=False)
+    return converted
 
 
 def _run_spec_for(fitted: FittedModel, foreign: ForeignGraph) -> RunSpec:

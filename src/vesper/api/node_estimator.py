@@ -77,7 +77,9 @@ class NodeEstimator(Parameters):
         """
         nodes, values = _column(ids, "ids"), _column(labels, "labels")
         if len(nodes) != len(values):
-            raise InputError(f"labels: expected one per id, which are {len(nodes)}, got {len(values)}")
+            raise InputError(
+                f"labels: expected one per id, which are {len(nodes)}, got {len(values)}"
+            )
         shared = self.graph
         self.model_ = type(self.estimator)(**self.estimator.get_params()).fit(
             shared.graph,

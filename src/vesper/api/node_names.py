@@ -89,21 +89,20 @@ class NodeNames:
         index = index_of(labels)
         if index is not None:
             return self._aligned(index, as_label_array(labels), nodes, read)
-        if may_be_per_id:
-            values = as_label_array(labels)
-            if values.shape == (len(nodes),):
-                return read(values, nodes)
+        if may_be_per_id and (in_order := as_label_array(labels)).shape == (len(nodes),):
+            return read(in_order, nodes)
         return labels_at(labels, nodes, read, num_nodes=self.num_nodes)
 
     def _aligned(
         self, index: NDArray[Any], values: Any, nodes: Nodes, read: ReadLabels
     ) -> NDArray[Any]:
-        """Return labels by id."""
-        numbers = self._of_ids(index, "labels: index")
+        """Return labels by id; labels of other ids than those of nodes are ignored."""
+        numbers = self._positions(index, "labels: index")
+        of_nodes = np.flatnonzero(numbers >= 0)
         row_of = np.full(self.num_nodes, -1, dtype=np.int64)
-        row_of[numbers] = np.arange(len(numbers))
-        if len(np.unique(numbers)) < len(numbers):
-            repeated = index[row_of[numbers] != np.arange(len(numbers))]
+        row_of[numbers[of_nodes]] = of_nodes
+        repeated = index[of_nodes[row_of[numbers[of_nodes]] != of_nodes]]
+        if len(repeated):
             raise InputError(
                 f"labels: expected one label per node, {len(repeated)} rows of the index name a "
                 f"node again ({first_three(repeated)}); keep one row per node"
@@ -123,17 +122,7 @@ class NodeNames:
     def _of_ids(self, given: NDArray[Any], what: str) -> Nodes:
         if self.ids is None:
             return node_numbers(given, what, num_nodes=self.num_nodes)
-        if len(given) == 0:
-            return np.zeros(0, dtype=np.int64)
-        wanted = id_column(given, what)
-        if pa.types.is_integer(wanted.type) != self.ids.are_integers:
-            expected, got = ("whole numbers", "text")
-            if not self.ids.are_integers:
-                expected, got = got, expected
-            raise InputError(
-                f"{what}: expected {expected} like the ids of the nodes, got {got}; convert them"
-            )
-        numbers: Nodes = self.ids.positions(wanted)
+        numbers = self._positions(given, what)
         unknown = given[numbers < 0]
         if len(unknown):
             raise InputError(
@@ -141,3 +130,18 @@ class NodeNames:
                 f"nodes are named by the ids that were given with the features"
             )
         return numbers
+
+    def _positions(self, given: NDArray[Any], what: str) -> Nodes:
+        """Return node numbers, or -1 where there is no such node."""
+        if len(given) == 0:
+            return np.zeros(0, dtype=np.int64)
+        wanted, are_integers = id_column(given, what), self.ids is None or self.ids.are_integers
+        if pa.types.is_integer(wanted.type) != are_integers:
+            expected, got = ("whole numbers", "text") if are_integers else ("text", "whole numbers")
+            raise InputError(
+                f"{what}: expected {expected} like the ids of the nodes, got {got}; convert them"
+            )
+        if self.ids is not None:
+            return self.ids.positions(wanted)
+        numbers = np.asarray(wanted, dtype=np.int64)
+        return np.where((numbers >= 0) & (numbers < self.num_nodes), numbers, -1)
