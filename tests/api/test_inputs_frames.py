@@ -1,5 +1,6 @@
 """A fit from data frames is the same as one from arrays."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,18 +100,17 @@ def test_networkx_and_narrow_features(communities: "Communities", expected: Any)
 
 
 def test_a_later_graph_is_matched_by_id(communities: "Communities") -> None:
+    """In another order of rows, each node has the prediction that it had, but for rounding."""
     given = tables(communities, "pandas")
-    model = make().fit(**given)
-    features = given["features"]
-    first = model.on_graph(given["graph"], features)
-    assert first.predict_proba(NAMES).shape == (600, 3)
-    edges = given["graph"]
+    model = make().set_params(epsilon=math.inf).fit(**given)
+    edges, features = given["graph"], given["features"]
+    expected = model.on_graph(edges, features).predict_proba(NAMES)
+    shuffled = model.on_graph(edges, features.iloc[SHUFFLED])
+    assert np.allclose(shuffled.predict_proba(NAMES), expected, atol=1e-4)
+    with pytest.raises(InputError, match="expected text as ids as in training, got node numbers"):
+        model.on_graph(communities.edges, communities.features)
     with pytest.raises(InputError, match="ends of edges are not ids of nodes"):
         model.on_graph(edges, features.iloc[:300])
-    kept = NAMES[300:]
-    inside = edges[edges["src"].isin(kept) & edges["dst"].isin(kept)]
-    later = model.on_graph(inside, features.loc[kept])
-    assert later.score(kept, given["labels"]) > 50
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def fitted_on_later_graph(
     """
     features, named = split_ids(features, ids)
     foreign = read_foreign(graph, num_nodes=num_rows(features), ids=named)
+    _refuse_other_ids(fitted.model, foreign)
     matrix = _features(fitted, foreign.features if features is None else features, foreign)
     run_spec = _run_spec_for(fitted, foreign)
     ledger = None if parameters["ledger"] is None else Path(parameters["ledger"])
@@ -140,6 +141,19 @@ def _model_behind(
     )
     side.select_stage(trained.stage)
     return replace(model, reads_graph=door.gave_out_graph)
+
+
+def _refuse_other_ids(trained: TrainedModel, foreign: ForeignGraph) -> None:
+    """Refuse names of nodes that cannot be those of training: no node would be found again."""
+    named = {None: "node numbers", True: "whole numbers as ids", False: "text as ids"}
+    expected, found = (
+        None if ids is None else ids.are_integers for ids in (trained.ids, foreign.ids)
+    )
+    if expected != found:
+        raise InputError(
+            f"ids: expected {named[expected]} as in training, got {named[found]}; name the nodes "
+            f"of both graphs in the same way, since training nodes are found again by that"
+        )
 
 
 def _features(fitted: FittedModel, features: Any, foreign: ForeignGraph) -> Features:
