@@ -90,6 +90,10 @@ def call(node: ast.FunctionDef, *, name: str = "") -> str:
     own = ast.parse(ast.unparse(node)).body[0]
     assert isinstance(own, ast.FunctionDef)
     own.args.args = [each for each in own.args.args if each.arg not in ("self", "cls")]
+    for each in ast.walk(own.args):
+        if isinstance(each, ast.arg):
+            each.annotation = unquoted(each.annotation)
+    own.returns = unquoted(own.returns)
     inside, result = ast.unparse(own.args), "" if own.returns is None else ast.unparse(own.returns)
     end = ")" if result in ("", "None") else f") -> {result}"
     line = f"{name or node.name}({inside}{end}"
@@ -97,6 +101,13 @@ def call(node: ast.FunctionDef, *, name: str = "") -> str:
         return line
     parts = re.split(r", (?![^\[\(]*[\]\)])", inside)
     return f"{name or node.name}(\n" + "".join(f"    {part},\n" for part in parts) + end
+
+
+def unquoted(annotation: ast.expr | None) -> ast.expr | None:
+    """An annotation without the quotes that it has where its name is imported for types only."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return ast.parse(annotation.value, mode="eval").body
+    return annotation
 
 
 def fields(tree: ast.Module, node: ast.ClassDef, *, within: str = "") -> Iterator[tuple[str, str]]:
