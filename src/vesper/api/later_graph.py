@@ -125,7 +125,7 @@ def _model_behind(
         trained,
         run_spec=run_spec,
         data_side=side,
-        begun_stage=trained.stage,
+        last_stage=trained.stage,
         features=features,
         ids=foreign.ids,
         releases=door.releases,

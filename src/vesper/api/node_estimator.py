@@ -8,16 +8,13 @@ features stay whole. Every fit is a fit of its own: a search over k settings wou
 k times, so search with simulated noise, and fit what was found once more with secret noise.
 """
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vesper.api.parameters import Parameters
 from vesper.errors import InputError
-
-if TYPE_CHECKING:
-    from vesper.api.base_estimator import Estimator
 
 NESTED = "estimator__"
 
@@ -44,9 +41,9 @@ class NodeEstimator(Parameters):
         graph: what all clones share.
     """
 
-    def __init__(self, estimator: "Estimator", graph: SharedGraph) -> None:
-        self.estimator, self.graph = estimator, graph
-        self.kind = estimator.kind
+    def __init__(self, estimator: Parameters, graph: SharedGraph) -> None:
+        self.estimator: Any = estimator  # with `fit`, which `Parameters` does not have
+        self.graph, self.kind = graph, estimator.kind
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return both arguments and, if `deep`, the parameters of the estimator."""

@@ -58,8 +58,8 @@ class TrainedModel:
     label_side: Decoder
     stage: int
     """Stage that validation chose."""
-    begun_stage: int
-    """Last stage that was begun on this graph."""
+    last_stage: int
+    """Last stage whose releases were made on this graph."""
     roster: Roster
     features: Features
     ids: Ids | None
@@ -105,7 +105,7 @@ class TrainedModel:
             "num_val": self.run_spec.schedule.num_val,
             "noise_stds": list(self.run_spec.noise_plan.all_noise_stds),
             "stage": self.stage,
-            "begun_stage": self.begun_stage,
+            "last_stage": self.last_stage,
             "is_new": self.is_new,
             "has_own_encoder": self.has_own_encoder,
             "roster": {each: list(getattr(self.roster, each)) for each in ("train", "val")},
@@ -168,7 +168,7 @@ def restored(facts: Facts, arrays: Arrays, *, encoder: "MakeEncoder | None") -> 
         ids or numbers_as_ids(run_spec.sizes.num_nodes),
         trained=without_prefix("trained", arrays),
         roster=roster,
-        stage=facts["begun_stage"],
+        stage=facts["last_stage"],
         is_new=facts["is_new"],
     )
     side.select_stage(facts["stage"])
@@ -180,7 +180,7 @@ def restored(facts: Facts, arrays: Arrays, *, encoder: "MakeEncoder | None") -> 
         data_side=side,
         label_side=decoder,
         stage=facts["stage"],
-        begun_stage=facts["begun_stage"],
+        last_stage=facts["last_stage"],
         roster=roster,
         features=features,
         ids=ids,

@@ -159,7 +159,7 @@ def fit_in_process(
         data_side=trained.data_side,
         label_side=trained.label_side,
         stage=best,
-        begun_stage=run_spec.schedule.stages - 1,
+        last_stage=run_spec.schedule.stages - 1,
         roster=make_roster(
             inputs.labels, label_objective(config, inputs.labels, responses), config
         ),

@@ -13,7 +13,8 @@ Reading a party folder, in this order:
 
 Graphs from elsewhere and what is computed on a graph:
 
-- `foreign`: graphs of PyG, DGL, scipy, numpy and torch
+- `foreign`: graphs of PyG, DGL, scipy, numpy and torch; `adjacency`: matrices and networkx
+- `frames`: data frames of pandas, polars and Arrow, and ids from them
 - `edges/`: the edge relation, subgraphs, pairs with and without an edge
 - `sampling/`: the neighbour sampler
 - `schedule`: which nodes are in which training batch; never sees a graph

@@ -12,6 +12,7 @@ In reading order:
     release_store      releases on disk, so that noise is never drawn twice for one charge
     release_key        the key of a release that is drawn: on disk until the release is stored
     replay_door        reads earlier releases; recording_door keeps a copy of what it gives out
+    stored_door        keeps releases in memory, and gives them out when a model is loaded
     label_door         randomised response for labels; first_labels records what was answered
     fingerprint        a keyed digest of a graph for its owner, and the check of its arrays
     graph_version      what the ledger records of a graph each time it is opened
