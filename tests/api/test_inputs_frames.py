@@ -94,7 +94,7 @@ def test_networkx_and_narrow_features(communities: "Communities", expected: Any)
     one = make().fit(communities.edges, narrow, **rest)
     two = make().fit(communities.edges, narrow.float().numpy(), **rest)
     assert np.array_equal(one.predict_proba([0, 1]), two.predict_proba([0, 1]))
-    sparse = torch.tensor(communities.features).to_sparse_coo()
+    sparse = torch.tensor(communities.features).to_sparse()
     model = make().fit(communities.edges, sparse, **rest)
     assert np.array_equal(model.predict_proba(range(600)), expected)
 

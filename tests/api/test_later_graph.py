@@ -59,6 +59,8 @@ def test_it_is_charged_to_the_later_graph_alone_and_once(
     assert spent()["october"] == october
     assert spent()["november"][1] == later.stage_ > 0
     assert 0 < spent()["november"][0] <= 8
+    with pytest.warns(UserWarning, match="graph 'november' has other edges than when"):
+        model.on_graph(edges[:, 1:], features, graph_name="november")
     again = model.on_graph(edges, features, graph_name="november")
     assert spent()["november"][1] == later.stage_, "the same again is free"
     assert np.array_equal(again.predict_proba(range(660)), later.predict_proba(range(660)))
@@ -91,5 +93,12 @@ def test_other_features_are_refused(communities: "Communities", simulated: Vespe
         simulated.on_graph(edges, features[:, :3])
     with pytest.raises(InputError, match="expected features with bare edges"):
         simulated.on_graph(edges)
+    given = (communities.edges, communities.features > 0, communities.labels)
+    settings = {"epochs": 1, "width": 8}
+    model = Vesper(seed=0, simulate_noise=True, settings=settings)
+    model.fit(*given, train=communities.train)
+    assert model.on_graph(edges, features > 0).predict_proba([0]).shape == (1, 3)
+    with pytest.raises(InputError, match="expected bytes or booleans as in training"):
+        model.on_graph(edges, features)
     with pytest.raises(InputError, match="not trained yet"):
         Vesper().on_graph(edges, features)

@@ -37,9 +37,8 @@ class SparseTensor:
 
 
 def is_same(graph: Graph) -> bool:
-    return graph.indptr.tolist() == SAME.indptr.tolist() and (
-        graph.neighbors.tolist() == SAME.neighbors.tolist()
-    )
+    same = [(each.indptr.tolist(), each.neighbors.tolist()) for each in (graph, SAME)]
+    return bool(same[0] == same[1])
 
 
 @pytest.mark.parametrize(
@@ -50,8 +49,8 @@ def is_same(graph: Graph) -> bool:
         DENSE.tolist(),
         torch.tensor(DENSE),
         torch.tensor(DENSE, dtype=torch.bfloat16),
-        torch.tensor(DENSE).to_sparse_coo(),
-        WithAdjacency(torch.tensor(DENSE).to_sparse_coo()),
+        torch.tensor(DENSE).to_sparse(),
+        WithAdjacency(torch.tensor(DENSE).to_sparse()),
         WithAdjacency(SparseTensor()),
         networkx.from_edgelist([(1, 0), (2, 1), (3, 1)]),
         networkx.MultiDiGraph([(0, 1), (1, 0), (1, 2), (1, 3), (1, 3), (2, 2)]),
@@ -113,7 +112,7 @@ def test_nodes_of_networkx_are_rows_in_its_order_unless_they_are_numbers() -> No
 
 def test_unusable_matrices_are_refused() -> None:
     with pytest.raises(InputError, match=r"expected a square matrix, got shape \(2, 3\)"):
-        read_foreign(torch.ones(2, 3).to_sparse_coo(), num_nodes=3)
+        read_foreign(torch.ones(2, 3).to_sparse(), num_nodes=3)
     broken = DENSE.copy()
     broken[0, 0] = np.nan
     with pytest.raises(InputError, match="found NaN in it; write 0 for none"):

@@ -15,7 +15,7 @@ MESSAGES = np.eye(4, dtype=np.float32)
 def test_what_was_captured_is_given_out_in_order() -> None:
     door = CapturingDoor(OpenDoor(GRAPH))
     first = door.release(MESSAGES, noise_std=0.0)
-    second = door.release(MESSAGES / 2, noise_std=0.0)
+    second = door.release(MESSAGES / np.float32(2), noise_std=0.0)
     kept = first.copy()
     first[:] = 0  # whoever uses a release may write into it
     stored = StoredDoor(door.releases)

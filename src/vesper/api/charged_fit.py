@@ -8,7 +8,6 @@
 """
 
 import secrets
-import shutil
 import time
 import warnings
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from vesper.api.encoder import MakeEncoder
-from vesper.api.fit_folder import CHANGED_EDGES, FitFolder, identity_of, open_fit_folder
+from vesper.api.fit_folder import FitFolder, identity_of, open_fit_folder
 from vesper.api.fitted import FittedModel
 from vesper.api.inputs import FitInputs
 from vesper.api.model_file import read_model, write_model
@@ -77,8 +76,7 @@ def fit_once(request: FitRequest, *, seed: int) -> FittedModel:
         edges = version_of_graph(inputs.data.graph, key=key_of(opened)).edges
     identity = _identity(request, config, inputs, has_seed=request.parameters["seed"] is not None)
     with open_fit_folder(ledger, identity=identity, what="fit", seed=seed, edges=edges) as folder:
-        if folder.edges != edges:
-            warnings.warn(CHANGED_EDGES.format(name=name), stacklevel=4)
+        folder.warn_if_changed(edges, name=name)
         if folder.seed != seed:
             config = request.config_of(folder.seed)
             inputs = request.inputs_of(config)
@@ -122,13 +120,7 @@ def _finished(request: FitRequest, folder: FitFolder) -> FittedModel | None:
 def _fit_and_save(
     request: FitRequest, config: Config, inputs: FitInputs, folder: FitFolder
 ) -> FittedModel:
-    try:
-        fitted = _fit(request, config, inputs, folder)
-    except Exception:
-        releases = folder.path / "releases"
-        if not releases.is_dir() or not any(releases.iterdir()):
-            shutil.rmtree(folder.path, ignore_errors=True)  # refused: nothing was charged
-        raise
+    fitted = _fit(request, config, inputs, folder)
     try:
         write_model(folder.model, encoded_estimator(request.kind, request.parameters, fitted))
     except InputError as error:

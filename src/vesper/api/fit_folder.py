@@ -15,6 +15,8 @@ Epochs are not stored: a process that dies while it trains loses its time, and n
 import fcntl
 import json
 import os
+import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,9 +32,9 @@ from vesper.session.result import new_run_name
 
 FOLDER_SUFFIX = ".fits"
 CHANGED_EDGES = (
-    "graph '{name}' has other edges than when this fit was charged for it; the model is that of "
-    "the earlier edges, at no further cost. To release the edges of today, give another seed: that "
-    "is a fit of its own, charged to the same budget"
+    "graph '{name}' has other edges than when {path} was charged for it; the result is that of the "
+    "earlier edges, at no further cost. To release the edges of today, remove that folder: they are "
+    "charged to the same budget"
 )
 
 
@@ -46,6 +48,11 @@ class FitFolder:
     seed: int
     edges: str
     """Keyed digest of the edges when the fit was first started."""
+
+    def warn_if_changed(self, edges: str, *, name: str) -> None:
+        """Warn the owner that the edges of today are not those that were released."""
+        if self.edges != edges:
+            warnings.warn(CHANGED_EDGES.format(name=name, path=self.path), stacklevel=6)
 
     @property
     def model(self) -> Path:
@@ -81,7 +88,8 @@ def open_fit_folder(
     """
     path = ledger.with_name(ledger.name + FOLDER_SUFFIX) / identity
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.parent.mkdir(exist_ok=True, mode=0o700)  # names are digests of data: for nobody else
+        path.mkdir(exist_ok=True, mode=0o700)
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
         raise InputError(f"{path}: cannot be created ({error.strerror})") from None
@@ -93,6 +101,10 @@ def open_fit_folder(
                 f"{path}: another process is fitting the same model; wait until it has finished"
             ) from None
         yield _read_or_start(path, what=what, seed=seed, edges=edges)
+    except Exception:
+        if not any((path / "releases").glob("*")) and not (path / "model.npz").exists():
+            shutil.rmtree(path, ignore_errors=True)  # refused: nothing was charged
+        raise
     finally:
         os.close(lock)
 

@@ -7,14 +7,15 @@ query nodes was decided there. Between parties on a network, `--answer --snapsho
 """
 
 import secrets
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vesper.api.fit_folder import CHANGED_EDGES, FitFolder, identity_of, open_fit_folder
+import numpy as np
+
+from vesper.api.fit_folder import FitFolder, identity_of, open_fit_folder
 from vesper.api.fitted import FittedModel
 from vesper.api.inputs import feature_matrix, num_rows, split_ids
 from vesper.api.model_file import Arrays
@@ -166,8 +167,11 @@ def _features(fitted: FittedModel, features: Any, foreign: ForeignGraph) -> Feat
             f"features: expected the {expected.shape[1]} columns of training in the same order, "
             f"got {matrix.shape[1]}"
         )
-    converted: Features = matrix.astype(expected.dtype, copy=False)
-    return converted
+    if expected.dtype == np.uint8 and matrix.dtype != np.uint8:
+        raise InputError(
+            "features: expected bytes or booleans as in training, got other numbers; convert them"
+        )
+    return matrix if matrix.dtype == expected.dtype else matrix.astype(np.float32)
 
 
 def _run_spec_for(fitted: FittedModel, foreign: ForeignGraph) -> RunSpec:
@@ -210,6 +214,5 @@ def _folder(
     with open_fit_folder(
         path, identity=identity, what="later graph", seed=0, edges=edges
     ) as folder:
-        if folder.edges != edges:
-            warnings.warn(CHANGED_EDGES.format(name=parameters["graph_name"]), stacklevel=6)
+        folder.warn_if_changed(edges, name=parameters["graph_name"])
         yield folder
