@@ -33,8 +33,8 @@ from vesper.session.result import new_run_name
 FOLDER_SUFFIX = ".fits"
 CHANGED_EDGES = (
     "graph '{name}' has other edges than when {path} was charged for it; the result is that of the "
-    "earlier edges, at no further cost. To release the edges of today, remove that folder: they are "
-    "charged to the same budget"
+    "earlier edges, at no further cost. To release the edges of today, remove that folder: they "
+    "are charged to the same budget"
 )
 
 
@@ -100,13 +100,21 @@ def open_fit_folder(
             raise InputError(
                 f"{path}: another process is fitting the same model; wait until it has finished"
             ) from None
-        yield _read_or_start(path, what=what, seed=seed, edges=edges)
-    except Exception:
-        if not any((path / "releases").glob("*")) and not (path / "model.npz").exists():
-            shutil.rmtree(path, ignore_errors=True)  # refused: nothing was charged
-        raise
+        with _removed_if_refused(path):
+            yield _read_or_start(path, what=what, seed=seed, edges=edges)
     finally:
         os.close(lock)
+
+
+@contextmanager
+def _removed_if_refused(path: Path) -> Iterator[None]:
+    """Remove the folder if the fit fails before anything is charged."""
+    try:
+        yield
+    except Exception:
+        if not any((path / "releases").glob("*")) and not (path / "model.npz").exists():
+            shutil.rmtree(path, ignore_errors=True)
+        raise
 
 
 def _read_or_start(path: Path, *, what: str, seed: int, edges: str) -> FitFolder:
