@@ -3,7 +3,8 @@
 In reading order:
 
 - `estimator`, `regressor`: `Vesper` for classes and `VesperRegressor` for numbers;
-- `base_estimator`, `parameters`: what both share: parameters, `fit`, `score`, `report`, `save`;
+- `base_estimator`, `fitted_state`, `parameters`: what both share: parameters, `fit`, `score`,
+  `report`, `save`;
 - `inputs`, `node_names`, `node_ids`, `targets`: from the user's arrays to the parties' tables;
 - `encoder`: custom encoders;
 - `training`, `fitted`, `trained_model`: one fit in this process, and the fitted model;

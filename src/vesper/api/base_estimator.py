@@ -13,9 +13,10 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from vesper.api.parameters import Parameters, config_of
+from vesper.api.fitted_state import FittedState
+from vesper.api.parameters import config_of
 from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.progress import Progress
@@ -28,11 +29,10 @@ if TYPE_CHECKING:
     from vesper.api.targets import Targets
     from vesper.report.privacy import Privacy
 
-NOT_FITTED = "call fit(graph, features, labels, train=...) first"
 SEEDS = 1 << 31
 
 
-class Estimator(Parameters, ABC):
+class Estimator(FittedState, ABC):
     """Estimator that fits on a private graph, predicts its nodes and reports the guarantee."""
 
     privacy_: "Privacy"
@@ -296,18 +296,3 @@ class Estimator(Parameters, ABC):
 
     def _config(self, seed: int) -> Config:
         return config_of(self, seed=seed)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether the model is fitted, for `sklearn.utils.validation.check_is_fitted`."""
-        return vars(self).get("_fitted") is not None
-
-    def _require_fitted(self) -> "FittedModel":
-        fitted: FittedModel | None = vars(self).get("_fitted")
-        if fitted is None:
-            raise InputError(f"this model is not trained yet; {NOT_FITTED}")
-        return fitted
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.endswith("_") and not name.startswith("_"):
-            raise AttributeError(f"{name} is not available yet; {NOT_FITTED}")
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
