@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -120,6 +121,8 @@ def main() -> None:
             pid = os.fork()
             if pid == 0:
                 child(command)
+            with suppress(OSError):
+                os.setpgid(pid, pid)  # here too: a signal may come before the child has done so
             reply = {"pid": pid}
         sys.stdout.write(f"{json.dumps(reply)}\n")
         sys.stdout.flush()

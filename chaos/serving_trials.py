@@ -54,8 +54,9 @@ def run_serving(processes: Processes, place: TrialPlace) -> None:
     code = processes.wait(server, limit=30)
     if code != 0:  # a fault may have been about to happen
         place.report.codes.append(f"platform {code}")
+        before = server.output.count("stop with Ctrl-C")
         server = processes.start(serve(), run.logs["platform"])
-        while "stop with Ctrl-C" not in server.output.rpartition("answering")[2]:
+        while server.output.count("stop with Ctrl-C") == before:
             if processes.wait(server, limit=0.1) is not None:
                 raise FailedError(f"the server ended with {server.code}\n{run.outputs()}")
         processes.signal(server, SIGINT)
