@@ -49,19 +49,9 @@ def run_serving(processes: Processes, place: TrialPlace) -> None:
         victim.faults = [draw_fault(place.chance, ACTIONS) for _ in range(count)]
     run = Run(processes, members, place.report, place.chance)
     run.until_finished(except_for="platform")
-    server = run.process("platform")
-    processes.signal(server, SIGINT)
-    code = processes.wait(server, limit=30)
-    if code != 0:  # a fault may have been about to happen
-        place.report.codes.append(f"platform {code}")
-        before = server.output.count("stop with Ctrl-C")
-        server = processes.start(serve(), run.logs["platform"])
-        while server.output.count("stop with Ctrl-C") == before:
-            if processes.wait(server, limit=0.1) is not None:
-                raise FailedError(f"the server ended with {server.code}\n{run.outputs()}")
-        processes.signal(server, SIGINT)
-        if processes.wait(server, limit=30) != 0:
-            raise FailedError(f"the server ended with {server.code}\n{run.outputs()}")
+    processes.signal(run.process("platform"), SIGINT)
+    place.report.codes.append(f"platform {processes.wait(run.process('platform'), limit=30)}")
+    _serve_and_stop(processes, serve(), run)
     run.refuse_tracebacks()
     check(
         processes,
@@ -72,3 +62,16 @@ def run_serving(processes: Processes, place: TrialPlace) -> None:
         snapshot=str(snapshot),
         graph="platform-later",
     )
+
+
+def _serve_and_stop(processes: Processes, arguments: Arguments, run: Run) -> None:
+    """Serve once more and stop with Ctrl-C: whatever was reserved is returned."""
+    ready, log = "stop with Ctrl-C", run.logs["platform"]
+    before = log.read_text().count(ready)
+    server = processes.start(arguments, log)
+    while server.output.count(ready) == before:
+        if processes.wait(server, limit=0.1) is not None:
+            raise FailedError(f"the server ended with {server.code}\n{run.outputs()}")
+    processes.signal(server, SIGINT)
+    if processes.wait(server, limit=30) != 0:
+        raise FailedError(f"the server ended with {server.code}\n{run.outputs()}")
