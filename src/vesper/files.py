@@ -55,6 +55,26 @@ def partial_folder(parent: Path, prefix: str) -> Iterator[Path]:
             os.close(lock)
 
 
+def sync_tree(folder: Path) -> None:
+    """Wait until everything in a folder is on disk, so that a power loss leaves it whole.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    for path in (*folder.rglob("*"), folder):
+        if not path.is_symlink():
+            sync_path(path)
+
+
+def sync_path(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk; raises as `sync_tree` does."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def remove_abandoned(parent: Path, prefix: str) -> None:
     """Remove partial folders below `parent` whose writers no longer run."""
     with suppress(OSError):
