@@ -85,7 +85,7 @@ def _signalled_later(
 ) -> tuple[Process, str]:
     process = processes.start(arguments, log)
     way = place.chance.choice((SIGINT, SIGINT, SIGKILL))
-    seconds = place.chance.uniform(0.05, 1.5)
+    seconds = place.chance.uniform(0.2, 1.5)
     processes.wait(process, limit=seconds)
     if processes.poll(process) is None:
         processes.signal(process, way)

@@ -1,7 +1,7 @@
 """A snapshot that is answered and queried, with faults at the server or at the client."""
 
 import shutil
-from signal import SIGINT
+from signal import SIGINT, SIGKILL
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -49,8 +49,8 @@ def run_serving(processes: Processes, place: TrialPlace) -> None:
         victim.faults = [draw_fault(place.chance, ACTIONS) for _ in range(count)]
     run = Run(processes, members, place.report, place.chance)
     run.until_finished(except_for="platform")
-    processes.signal(run.process("platform"), SIGINT)
-    place.report.codes.append(f"platform {processes.wait(run.process('platform'), limit=30)}")
+    processes.signal(run.process("platform"), SIGKILL)  # it may just have been started again
+    processes.wait(run.process("platform"), limit=30)
     _serve_and_stop(processes, serve(), run)
     run.refuse_tracebacks()
     check(
