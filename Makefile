@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 export OMP_WAIT_POLICY ?= PASSIVE
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-.PHONY: demo test check lint types docs nightly bench-aggregators bench-choices bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-unseen bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
+.PHONY: demo test check lint types docs nightly bench-aggregators bench-choices bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-unseen bench-utility bench-wire api-page attack-page audit-page chaos study-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -116,6 +116,9 @@ audit-page: $(READY)  ## audit both plans with three seeds and write docs/audit.
 
 attack-page: $(READY)  ## node membership under each protection: the table in docs/attacks.md
 	@$(BIN)/python -m benchmarks.membership $(ARGS)
+
+chaos: $(READY)  ## kill, fill, cut off and lie to real runs for an hour; ARGS="--minutes 5"; resumable
+	@$(BIN)/python -m chaos $(ARGS)
 
 proof-read: $(READY)  ## note that the proof of CLAIM was read against the code as it is
 	@$(BIN)/python tests/docs/test_proofs_are_current.py $(CLAIM)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pytest
@@ -67,3 +68,31 @@ def test_no_other_module_calls_np_load() -> None:
     source = Path(vesper.__file__).parent
     readers = [path.name for path in source.rglob("*.py") if "np.load(" in path.read_text()]
     assert readers == ["files.py"]
+
+
+DAMAGE = {
+    "version of the archive": (b"PK\x01\x02", 6, b"\xff"),
+    "encrypted": (b"PK\x01\x02", 8, b"\x01"),
+    "way of compression": (b"PK\x01\x02", 10, b"\x63"),
+    "compressed bytes": (b"PK\x03\x04", 60, b"\xff\xff\xff\xff"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_archive_is_a_value_error_or_no_archive(tmp_path: Path, what: str) -> None:
+    path, (sign, offset, damage) = tmp_path / "stored.npz", DAMAGE[what]
+    np.savez_compressed(path, rows=np.arange(300))
+    content = bytearray(path.read_bytes())
+    at = content.index(sign) + offset
+    content[at : at + len(damage)] = damage
+    path.write_bytes(content)
+    with pytest.raises((ValueError, BadZipFile)):
+        read_arrays(path)
+
+
+def test_a_damaged_header_is_a_value_error(tmp_path: Path) -> None:
+    path = tmp_path / "rows.npy"
+    np.save(path, np.arange(300))
+    path.write_bytes(path.read_bytes().replace(b"}", b"(", 1))
+    with pytest.raises(ValueError, match=r"damaged|header"):
+        map_array(path)

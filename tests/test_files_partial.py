@@ -1,8 +1,10 @@
 """Partial folders: removed at the end, and left alone while their writer runs."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +42,23 @@ def test_what_is_left_at_the_end_is_removed(tmp_path: Path) -> None:
 def test_an_error_removes_everything(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), partial_folder(tmp_path, "partial-"):
         raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_removal_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = os.unlink, []
+
+    def unlink(*values: Any, **named: Any) -> None:
+        calls.append(values)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        real(*values, **named)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(KeyboardInterrupt), partial_folder(tmp_path, "partial-") as folder:
+        (folder / "left").write_text("half")
     assert list(tmp_path.iterdir()) == []
 
 

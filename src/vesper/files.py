@@ -22,6 +22,8 @@ import re
 import secrets
 import shutil
 import tempfile
+import tokenize
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,8 +46,33 @@ def partial_folder(parent: Path, prefix: str) -> Iterator[Path]:
     try:
         yield partial
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
-        os.close(lock)
+        try:
+            shutil.rmtree(partial, ignore_errors=True)
+        except BaseException:  # Ctrl-C: whoever has pressed it reads that nothing is left
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        finally:
+            os.close(lock)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until everything in a folder is on disk, so that a power loss leaves it whole.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    for path in (*folder.rglob("*"), folder):
+        if not path.is_symlink():
+            sync_path(path)
+
+
+def sync_path(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk; raises as `sync_tree` does."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def remove_abandoned(parent: Path, prefix: str) -> None:
@@ -88,19 +115,36 @@ def _make_locked(parent: Path, prefix: str) -> tuple[Path, int]:
 _READ_LOCK = RLock()  # reentrant: the garbage collector may run code that reads, too
 
 
+@contextmanager
+def _damage_as_value_error() -> Iterator[None]:
+    """Turn whatever a damaged file makes zipfile, zlib and NumPy's parser raise into ValueError.
+
+    RuntimeError: a flipped bit can mark an archive as encrypted, or as one of another version.
+    """
+    try:
+        yield
+    except (RuntimeError, zlib.error, tokenize.TokenError, SyntaxError, OverflowError) as error:
+        raise ValueError(f"damaged: {error}") from None
+
+
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Read all arrays of an .npz file into memory.
 
     Raises:
         OSError, ValueError, KeyError, EOFError, BadZipFile: The file is missing or damaged.
     """
-    with _READ_LOCK, path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+    with (
+        _damage_as_value_error(),
+        _READ_LOCK,
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as stored,
+    ):
         return {name: stored[name] for name in stored.files}
 
 
 def map_array(path: Path) -> NDArray[Any]:
     """Map the array of an .npy file into memory, read-only; raises what `read_arrays` raises."""
-    with _READ_LOCK:
+    with _damage_as_value_error(), _READ_LOCK:
         mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return mapped
 

@@ -9,6 +9,7 @@ TESTS = Path(__file__).parents[1]
 ABOUT_MORE_THAN_ONE_MODULE = {
     "architecture",
     "benchmarks",
+    "chaos",
     "docs",
     "errata",
     "fixtures",

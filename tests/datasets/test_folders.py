@@ -1,5 +1,6 @@
 """A new folder is whole or absent, whatever interrupts its writer."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,28 @@ def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
     fill(tmp_path / "a" / "b")
     assert names(tmp_path / "a" / "b") == WHOLE
     assert names(tmp_path / "a") == ["b", *(f"b/{name}" for name in WHOLE)]
+
+
+def test_everything_is_on_disk_before_it_is_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        events.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        fsync(descriptor)
+
+    def noted_replace(source: Path, target: Path) -> None:
+        events.append("in place")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    fill(tmp_path / "a" / "b")
+    before = events[: events.index("in place")]
+    assert sorted(before)[1:] == ["data", "label", "table", "table"]  # the first: the folder itself
+    assert events[-1] == "a"
 
 
 def test_an_empty_folder_is_filled_and_stays_the_same_folder(tmp_path: Path) -> None:

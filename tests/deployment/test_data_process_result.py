@@ -1,20 +1,23 @@
 """The data party's result is in place before it leaves; a resumed party needs no peer for it."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.fixtures.observers import CallingObserver
 
-from vesper.deployment import data_process
+from vesper.deployment import data_process, label_process
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.connect import peer_connector
 from vesper.deployment.data_process import run_data_party
 from vesper.transport.channel import Channel
 from vesper.transport.close_reason import CloseReason
+from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.reconnect import Connect
 from vesper.transport.transcript import read_transcript
 
@@ -45,6 +48,30 @@ def test_the_result_is_in_place_before_the_connection_is_closed(both: "Both") ->
     for side in both.run(*both.configs(), connector=connector):
         side.result()
     assert seen == [True]
+
+
+def test_all_frames_are_on_disk_before_the_result_is_in_place(
+    both: "Both", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: dict[int, list[str]] = defaultdict(list)  # by thread, hence by party
+
+    def note(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def noted(*values: Any, **named: Any) -> Any:
+            events[get_ident()].append(name)
+            return real(*values, **named)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    for name in ("flush_received", "mark_checkpoint", "send"):
+        note(DurableChannel, name)
+    note(data_process, "new_folder")
+    note(label_process, "new_folder")
+    for side in both.run(*both.configs()):
+        side.result()
+    before = [each[each.index("new_folder") - 1] for each in events.values()]
+    assert before == ["flush_received"] * 2
 
 
 @pytest.mark.parametrize("has_farewell", [True, False])

@@ -17,6 +17,7 @@ from vesper.report.live_run import read_run_status
 from vesper.report.page import render
 from vesper.serving.embedding_cache import read_graph_notes
 from vesper.serving.prediction_tables import read_truth
+from vesper.serving.snapshots import SnapshotStore
 from vesper.simulation.simulate import simulate
 from vesper.simulation.snapshot_run import SNAPSHOT_SEED_OFFSET
 
@@ -99,3 +100,13 @@ def test_nothing_is_measured_while_answers_are_missing(
         with_unknown = {**dict(list(truth.items())[:3]), "nobody": 1}
         predictions = predictor.predict(list(with_unknown), limit=20)
         assert predictor.evaluate(predictions, with_unknown, path=window) is not None
+
+
+def test_what_a_killed_process_has_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path / "snapshots")
+    half, other = tmp_path / "snapshots" / ("0" * 32), tmp_path / "snapshots" / ("1" * 32)
+    half.mkdir(parents=True)
+    (half / "snapshot.json.0123abcd.partial").write_text("{")
+    (other / "releases").mkdir(parents=True)
+    made = store.find_or_add("payments", "digest", folder=tmp_path)
+    assert {path.name for path in (tmp_path / "snapshots").iterdir()} == {made.name, other.name}

@@ -103,6 +103,31 @@ def transcripts(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "data" / "transcript.tsv", tmp_path / "label" / "transcript.tsv"
 
 
+def test_a_finished_peer_that_has_everything_is_not_waited_for(tmp_path: Path) -> None:
+    turns, place = range(3), Rendezvous()
+    run_both(place, tmp_path, turns)
+    shutil.rmtree(tmp_path / "label" / "frames")  # lost in a power failure
+
+    def help_peer() -> None:
+        with closing(end(place, "data", tmp_path / "data")) as channel:
+            channel.finish(patience=5)
+            channel.connect_now()
+            channel.linger(expects_last_frame=True)
+
+    def repeat() -> list[bytes]:
+        with closing(end(place, "label", tmp_path / "label")) as channel:
+            received = exchange(channel, "label", turns)
+            channel.finish(patience=5)
+            channel.linger()
+            return received
+
+    with ThreadPoolExecutor(2) as pool:
+        helper = pool.submit(help_peer)
+        assert repeat() == [b"question %d" % turn for turn in turns]
+        helper.result()
+    assert first_difference(*transcripts(tmp_path)) is None
+
+
 def test_on_stable_connections(tmp_path: Path) -> None:
     run_both(Rendezvous(), tmp_path, range(20))
     assert first_difference(*transcripts(tmp_path)) is None

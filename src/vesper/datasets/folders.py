@@ -1,7 +1,7 @@
 """Party folders on disk: `OUT/data/` for the data party, `OUT/label/` for the label party.
 
 Everything is first written to a temporary folder and moved into place at the end, so the party
-folders are whole or absent even if the process is killed.
+folders are whole or absent even if the process is killed, or the machine loses power.
 """
 
 import os
@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from vesper.errors import InputError, VesperError
-from vesper.files import partial_folder, remove_abandoned
+from vesper.files import partial_folder, remove_abandoned, sync_path, sync_tree
 
 
 @contextmanager
@@ -44,10 +44,12 @@ def new_folder(out: Path) -> Iterator[Path]:
         try:
             partial.chmod(0o777 & ~_umask())
             yield partial
+            sync_tree(partial)
             if exists:
                 _move_parts(partial, out)
             else:
                 partial.replace(out)
+            sync_path(parent)
         except OSError as error:
             raise VesperError(
                 f"{out}: cannot be written ({_reason(error)}); incomplete output was removed"

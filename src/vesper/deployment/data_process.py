@@ -177,6 +177,7 @@ def run_data_party(
                     label_epsilon=config.shared.privacy.label_epsilon,
                 ),
             )
+            channel.flush_received()  # a finished party helps its peer from the log alone
             with new_folder(state / "result") as out:  # complete, whatever the peer does now
                 write_run(out, config.shared, result, data_party=outcome.data_side.module)
                 save_data_run(out, outcome, data, columns)

@@ -153,6 +153,8 @@ def run_label_party_with_peers(
             responses=responses,
         )
         result = _label_result(table, outcome, channels, seconds=time.perf_counter() - started)
+        for channel in channels:
+            channel.flush_received()  # a finished party helps its peers from the log alone
         with new_folder(state / "result") as out:  # complete, whatever the peers do from here on
             write_run(out, config.shared, result, label_party=outcome.label_side.module)
             calibration = label_objective(config.shared, labels).calibration(labels.classes)

@@ -11,12 +11,13 @@ rewritten in place keeps its name and what was released, and other nodes get ano
 import json
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vesper.errors import VesperError
-from vesper.files import replace_file
+from vesper.files import remove_abandoned_files, replace_file
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class SnapshotStore:
         for path in sorted(self._folder.glob("*/snapshot.json")):
             if _read(path) == facts:
                 return Snapshot(path.parent, folder)
+        _remove_half_made(self._folder)
         path = self._folder / secrets.token_hex(16) / "snapshot.json"
         _write(path, facts)
         return Snapshot(path.parent, folder)
@@ -79,6 +81,15 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, TypeError) as error:
         raise VesperError(f"{path}: cannot be read ({error}); restore it") from None
     return dict(facts)
+
+
+def _remove_half_made(folder: Path) -> None:
+    """Remove what processes have left that were killed before a snapshot was recorded."""
+    for path in folder.glob("*"):
+        if path.is_dir() and not (path / "snapshot.json").exists():
+            remove_abandoned_files(path)
+            with suppress(OSError):  # it holds something else, which is not for us to delete
+                path.rmdir()
 
 
 def _write(path: Path, facts: dict[str, str]) -> None:

@@ -166,10 +166,15 @@ class DurableChannel:
     def linger(self, *, expects_last_frame: bool = False) -> None:
         """Stay connected until the peer has everything: it closes, or does not reconnect in time.
 
+        A peer that had everything when it last connected is not waited for: it may be finished and
+        wait for this end, whose log was lost in a power failure.
+
         Args:
             expects_last_frame: whether the peer sends one more frame then; with it this end stops
                 waiting, or both ends would wait for each other.
         """
+        if not expects_last_frame and self._reconnector.peer.received >= self._log.count(SENT):
+            return
         has_received = False
         while not (expects_last_frame and has_received):
             try:

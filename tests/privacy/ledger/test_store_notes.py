@@ -1,5 +1,6 @@
 """Notes of the head: never lowered, written under a lock, and a witness kept elsewhere."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -78,6 +79,23 @@ def test_the_slower_of_two_writers_does_not_lower_the_note(
     monkeypatch.setattr(slow, "_note_head", lambda: overtaken(slow))
     append(slow)
     assert noted(tmp_path / "ledger.sqlite.head") == 3
+
+
+def test_an_interrupted_note_leaves_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    with closing(opened(tmp_path)) as ledger:
+        before = {path.name for path in tmp_path.iterdir()}
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                append(ledger)
+        assert {path.name for path in tmp_path.iterdir()} == before
+        append(ledger)
+        assert noted(ledger.head_notes[0]) == ledger.head()[0]
 
 
 def test_threads_share_a_note(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from vesper.errors import InputError
+from vesper.files import replace_file
 
 KEY_BYTES = 32
 
@@ -88,14 +89,7 @@ def make_keys(path: Path) -> Keys:
 
 
 def _write(path: Path, secret: bytes) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.unlink(missing_ok=True)
-    descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(secret)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    replace_file(path, secret)
     folder = os.open(path.parent, os.O_RDONLY)  # or the name may be lost in a power failure
     try:
         os.fsync(folder)

@@ -202,11 +202,15 @@ class Ledger(LedgerReader):
         if note.exists() and _noted_sequence(note) >= head[0]:
             return  # another process was faster
         partial = note.with_name(f"{note.name}.partial")
-        with partial.open("w") as file:
-            file.write(f"{format_head(head)}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(note)
+        try:
+            with partial.open("w") as file:
+                file.write(f"{format_head(head)}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(note)
+        except BaseException:  # Ctrl-C, too; what a killed process leaves is overwritten next time
+            partial.unlink(missing_ok=True)
+            raise
 
 
 @contextmanager
