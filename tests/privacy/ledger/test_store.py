@@ -1,6 +1,9 @@
 """Entries stay as they were written; an older or lost ledger is detected."""
 
 import sqlite3
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,3 +95,27 @@ def test_an_outdated_note_of_the_head_is_accepted(folder: "LedgerFolder") -> Non
     ledger.close()
     folder.note.write_text(note)
     assert folder.open().head()[0] == 4
+
+
+def test_a_full_disk_is_no_mistake_of_the_user(tmp_path: Path) -> None:
+    """Files may not grow beyond a limit, as where the disk is full."""
+    program = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from vesper.errors import VesperError\n"
+        "from vesper.privacy.ledger.store import Ledger\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "try:\n"
+        "    Ledger(Path(sys.argv[1]), clock=lambda: 0.0)\n"
+        "except VesperError as error:\n"
+        "    print(error.exit_code, error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "ledger.sqlite")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith("1 ")
+    assert "free some space" in done.stdout

@@ -82,6 +82,10 @@ class Ledger(LedgerReader):
             )
             self._make(database, path)
         except UNREADABLE as error:
+            if is_full_disk(error):
+                raise VesperError(
+                    f"{path}: cannot be written ({error}); free some space, nothing was charged"
+                ) from None
             raise InputError(f"{path}: cannot be used as a ledger ({error})") from None
         super().__init__(path, database, witness=witness)
         behind = self.behind_head_note()
@@ -211,6 +215,12 @@ class Ledger(LedgerReader):
         except BaseException:  # Ctrl-C, too; what a killed process leaves is overwritten next time
             partial.unlink(missing_ok=True)
             raise
+
+
+def is_full_disk(error: BaseException) -> bool:
+    """Whether SQLite failed to write, as on a full disk."""
+    name = getattr(error, "sqlite_errorname", "")
+    return name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR")
 
 
 @contextmanager
