@@ -55,7 +55,7 @@ def is_same(graph: Graph) -> bool:
         networkx.from_edgelist([(1, 0), (2, 1), (3, 1)]),
         networkx.MultiDiGraph([(0, 1), (1, 0), (1, 2), (1, 3), (1, 3), (2, 2)]),
     ],
-    ids=str,
+    ids=lambda graph: type(graph).__name__,
 )
 def test_every_kind_gives_the_same_graph(graph: Any) -> None:
     assert is_same(read_foreign(graph, num_nodes=4).graph)
