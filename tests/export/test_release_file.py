@@ -1,6 +1,7 @@
 """Both files are complete or absent; nothing is overwritten."""
 
 import errno
+import itertools
 import os
 from pathlib import Path
 
@@ -61,6 +62,23 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path, late: 
             target.write(IDS, COLUMNS, statement_for=lambda sha256: "statement")
     assert names(tmp_path) == {late}
     assert (tmp_path / late).read_text() == "precious"
+
+
+@pytest.mark.parametrize(("syncs", "left"), [(1, set()), (2, set()), (3, set()), (4, "both")])
+def test_ctrl_c_leaves_both_files_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, syncs: int, left: object
+) -> None:
+    real, count = os.fsync, itertools.count(1)
+
+    def fsync(descriptor: int) -> None:
+        if next(count) == syncs:
+            raise KeyboardInterrupt
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "r.parquet")
+    assert names(tmp_path) == ({"r.parquet", "r.statement.json"} if left == "both" else set())
 
 
 def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """A released file and its statement on disk: both complete or absent; nothing is overwritten.
 
 Both are written to a hidden folder, synced, and linked into place, the statement last: a file with
-a statement is complete. A killed process leaves a hidden folder, which the next writer removes.
+a statement is complete. A killed process leaves a hidden folder, which the next writer removes; if
+it was killed between the two links, also a file without a statement, which no verb accepts.
 """
 
 import os
@@ -55,11 +56,12 @@ class ExportFile:
             table, text = self.partial / self.out.name, self.partial / statement.name
             _write_table(table, ids, columns, progress)
             text.write_text(statement_for(sha256_of(table)), encoding="utf-8")
-            _put(table, self.out)
             try:
+                _put(table, self.out)
                 _put(text, statement)
-            except OSError:
-                self.out.unlink()
+            except BaseException:  # a full disk, or Ctrl-C
+                if _is_in_place(table, self.out) and not _is_in_place(text, statement):
+                    self.out.unlink()
                 raise
         except OSError as error:
             raise VesperError(
@@ -119,6 +121,11 @@ def _put(source: Path, target: Path) -> None:
             raise
         source.rename(target)
     _sync(target.parent)
+
+
+def _is_in_place(source: Path, target: Path) -> bool:
+    """Whether a file that `_put` was to move is at its target."""
+    return not source.exists() or (target.exists() and source.samefile(target))
 
 
 def _sync(path: Path) -> None:
