@@ -136,6 +136,8 @@ def _make_room(processes: Processes, root: Path, variant: str, *, whole: bool) -
         _return_what_was_reserved(processes, root)
         for path in (root / "out").glob("released*"):
             path.unlink()
+    elif variant == "release" and not (root / "out" / "released.statement.json").exists():
+        (root / "out" / "released.parquet").unlink(missing_ok=True)  # killed between the two files
     elif whole and variant != "study":
         shutil.rmtree(root / "out")
         (root / "out").mkdir()

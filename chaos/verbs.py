@@ -36,7 +36,19 @@ def simulate(root: Path) -> Arguments:
 def release(root: Path) -> Arguments:
     """An exported file, from a seed."""
     out = root / "out" / "released.parquet"
-    return ["release", "--data", root, "--epsilon", "4", "--seed", "3", "--out", out, *SMALL]
+    return [
+        "release",
+        "--data",
+        root,
+        "--epsilon",
+        "4",
+        "--seed",
+        "3",
+        "--out",
+        out,
+        *SMALL,
+        "--simulate-noise",
+    ]
 
 
 def charged_release(root: Path) -> Arguments:
