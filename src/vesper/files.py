@@ -26,6 +26,7 @@ import tokenize
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from threading import RLock
 from typing import IO, Any
@@ -127,8 +128,8 @@ def _damage_as_value_error() -> Iterator[None]:
         raise ValueError(f"damaged: {error}") from None
 
 
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read all arrays of an .npz file into memory.
+def read_arrays(source: Path | bytes) -> dict[str, NDArray[Any]]:
+    """Read all arrays of an .npz file, or of the content of one, into memory.
 
     Raises:
         OSError, ValueError, KeyError, EOFError, BadZipFile: The file is missing or damaged.
@@ -136,7 +137,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     with (
         _damage_as_value_error(),
         _READ_LOCK,
-        path.open("rb") as file,
+        BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file,
         np.load(file, allow_pickle=False) as stored,
     ):
         return {name: stored[name] for name in stored.files}

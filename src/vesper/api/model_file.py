@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
-from vesper.files import replace_file
+from vesper.files import read_arrays, replace_file
 from vesper.version import VERSION
 
 FORMAT = 1
@@ -86,8 +86,7 @@ def decode_model(content: bytes, *, where: str) -> tuple[Facts, Arrays]:
         with ZipFile(BytesIO(content)) as archive:  # checksums first: numpy parses what it reads
             if (broken := archive.testzip()) is not None:
                 raise ValueError(f"the checksum of {broken} does not match")
-        with np.load(BytesIO(content), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = read_arrays(content)
         text, check = arrays.pop("facts").tobytes(), arrays.pop("facts_digest").tobytes()
         if blake2b(text, digest_size=16).digest() != check:
             raise ValueError("its description was changed")
