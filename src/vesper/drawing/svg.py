@@ -1,7 +1,7 @@
 """SVG charts: a frame with axes, and shapes. Colours come from the surrounding style sheet."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -125,6 +125,20 @@ def round_ticks(low: float, high: float, *, least: float = 1.0) -> list[float]:
         touches = math.isclose(step * first, low)
         first, last = (first - 1, last) if touches else (first, last + 1)
     return [float(f"{step * k:.12g}") for k in range(first, last + 1)]
+
+
+def percent_ticks(values: Iterable[float]) -> list[float]:
+    """Return ticks of a whole axis in percent, from 0 to 100; below 0 where values are.
+
+    An axis that starts above 0 makes small differences look large.
+
+    >>> percent_ticks([61.2, 84.9])
+    [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
+    >>> percent_ticks([-30.0, 12.0])
+    [-50.0, 0.0, 50.0, 100.0]
+    """
+    known = [value for value in values if math.isfinite(value)]
+    return round_ticks(min([0.0, *known]), max([100.0, *known]))
 
 
 def _round_step(least: float) -> float:

@@ -13,6 +13,7 @@ from vesper.drawing.svg import (
     drawing,
     line,
     path,
+    percent_ticks,
     round_ticks,
     rows_of,
     text,
@@ -29,10 +30,7 @@ MOST_POINTS = 400
 def stage_chart(stages: Sequence[Mapping[str, float]], *, chosen: int, metric: str) -> str:
     """Draw the metric of each stage; the dashed line is stage 0, which reads no edge."""
     lines = [name for name in ("validation", "test") if all(name in stage for stage in stages)]
-    ticks = round_ticks(
-        min(stage[name] for stage in stages for name in lines),
-        max(stage[name] for stage in stages for name in lines),
-    )
+    ticks = percent_ticks(stage[name] for stage in stages for name in lines)
     frame = Frame(x_range=(-0.35, len(stages) - 0.65), y_range=(ticks[0], ticks[-1]), top=24)
     shapes = rows_of(frame, ticks, form="g")
     floor = frame.y(stages[0]["validation"])

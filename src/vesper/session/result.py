@@ -144,6 +144,8 @@ class Result(StoredResult):
     """Results on graphs that came after training, each with its own budget."""
     parties: tuple[PartyFacts, ...] = ()
     """The data parties if there are several; `privacy` is that of the least protected one."""
+    data: str = ""
+    """Name of the folder that the data came from, without its path."""
 
 
 SIMULATED = "simulated from the seed: not private"

@@ -278,6 +278,7 @@ def simulate(
             run=run,
             snapshots=snapshot_results,
             parties=tuple(facts) if not is_only_party(parties[0]) else (),
+            data=folder.absolute().name,
         )
         modules = {
             data_model_name(each.settings): side.module
