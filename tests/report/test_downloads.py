@@ -24,7 +24,7 @@ def test_both_files_hold_the_facts() -> None:
 
 
 def test_names_of_files_have_no_path_and_no_markup() -> None:
-    names = files_of(downloads('../"><script>', {}, []))
+    names = files_of(downloads('../"><script>', {}, [["a"]]))
     assert len(names) == 2
     assert not any(letter in name for name in names for letter in '"<>/')
 

@@ -82,17 +82,18 @@ def dot(x: float, y: float, *, radius: float, style: str) -> str:
 
 
 def gauge(spent: float, limit: float, *, name: str) -> str:
-    """Draw how much of a limit is spent, as a bar with both numbers."""
-    width, share = WIDTH - 2.0, min(max(spent / limit, 0.0), 1.0)
-    bar = '<rect x="1" y="{y}" width="{width:.1f}" height="14" rx="7" class="{style}"/>'
-    shapes = [
-        bar.format(y=4, width=width, style="track"),
-        bar.format(y=4, width=width * share, style="spent") if share > 0 else "",
-        text(1, 36, f"{name} {spent:.3g} spent", anchor="start"),
-        text(WIDTH - 1, 36, f"of {limit:g}", anchor="end"),
-    ]
-    title = f"{name} {spent:.3g} of {limit:g} is spent"
-    return drawing(shapes, title=title, height=42)
+    """Draw how much of a limit is spent, as a bar of the full width above both numbers."""
+    share = min(max(spent / limit, 0.0), 1.0)
+    bar = '<rect width="{width:.2f}%" height="14" rx="7" class="{style}"/>'
+    shapes = bar.format(width=100.0, style="track")
+    if share > 0:
+        shapes += bar.format(width=100 * share, style="spent")
+    title = escape(f"{name} {spent:.3g} of {limit:g} is spent")
+    return (
+        f'<svg class="gauge" width="100%" height="14" role="img" aria-label="{title}">{shapes}'
+        f'</svg><p class="ends"><span>{escape(name)} {spent:.3g} spent</span>'
+        f"<span>of {limit:g}</span></p>"
+    )
 
 
 def rows_of(frame: Frame, ticks: Sequence[float], *, form: str) -> list[str]:

@@ -111,7 +111,11 @@ svg .curve { fill: none; stroke-width: 2.2; stroke-linejoin: round; }
 svg .curve.validation { stroke: var(--accent); } svg .point.validation { fill: var(--accent); }
 svg .point.cloud { fill-opacity: .45; }
 svg .curve.test { stroke: var(--second); } svg .point.test { fill: var(--second); }
+svg .interval { fill: var(--accent); fill-opacity: .16; }
 svg .ring { fill: none; stroke: var(--accent); stroke-width: 1.6; }
+svg.gauge { max-width: none; height: 14px; }
+.ends { display: flex; justify-content: space-between; margin: 4px 0 10px; font-size: 0.86rem;
+  color: var(--soft); }
 svg .cell, svg .spent { fill: var(--accent); } svg .track { fill: var(--rule); }
 svg .level { stroke-width: 1.8; stroke-dasharray: 5 4; }
 .s0 { --own: #2b62a8; } .s1 { --own: #b3621b; } .s2 { --own: #1d7a4c; } .s3 { --own: #8a3fa0; }
