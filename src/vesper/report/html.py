@@ -92,9 +92,12 @@ tr:first-child > * { border-top: 0; }
 td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .lines th { width: auto; } .lines :is(td, th) { text-align: right; white-space: nowrap; }
 .lines .words { text-align: left; white-space: normal; overflow-wrap: normal; }
-section:has(> .lines), .side-by-side { overflow-x: auto; }
+section:has(> .lines), .side-by-side, .list { overflow-x: auto; }
 .side-by-side .lines :is(td, th):not(:first-child) { white-space: normal; min-width: 7.5rem; }
-.side-by-side .lines :is(td, th):first-child { text-align: left; color: var(--soft); }
+.side-by-side .lines :is(td, th):first-child { text-align: left; color: var(--soft);
+  min-width: 8.5rem; position: sticky; left: 0; background: var(--card); }
+.list .lines :is(td, th) { white-space: nowrap; padding-right: 14px; }
+main:has(.side-by-side, .list) { max-width: 1240px; }
 a { color: var(--accent); }
 .downloads { font-size: 0.9rem; margin-top: 4px; } .downloads a { margin-left: 6px; }
 .two { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr));
@@ -135,7 +138,7 @@ svg .point:is(.s0, .s1, .s2, .s3, .s4, .s5) { fill: var(--own); }
 @media (max-width: 520px) { main { padding: 18px 12px 32px; } section { padding: 16px 14px; }
   h1 { font-size: 1.4rem; } .figures { grid-template-columns: 1fr 1fr; gap: 8px; }
   .figure { padding: 10px 12px; } .figure b { font-size: 1.3rem; } }
-@media print { :root { --paper: #fff; --card: #fff; --ink: #000; --soft: #444; --rule: #ccc;
+@media print { .downloads { display: none; } :root { --paper: #fff; --card: #fff; --ink: #000; --soft: #444; --rule: #ccc;
     --accent: #2b62a8; --second: #b3621b; --good: #14583a; --good-paper: #fff;
     --warn: #7a3a00; --warn-paper: #fff; }
   main { max-width: none; padding: 0; } body { font-size: 11pt; }

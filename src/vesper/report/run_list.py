@@ -73,7 +73,7 @@ def guarantee_of(privacy: Privacy) -> str:
         return "no edge is read"
     if privacy.plan == "certified":
         return "certified" if privacy.is_private else "simulated noise"
-    return "none" if stated_epsilon(privacy) is None else "claimed"
+    return "not private" if stated_epsilon(privacy) is None else "claimed"
 
 
 def stated_epsilon(privacy: Privacy) -> float | None:

@@ -31,7 +31,7 @@ def render_runs(lines: Sequence[RunLine], *, name: str) -> str:
 <p>{count} in <b>{escape(name)}</b></p>
 {links}
 </header>
-<section>{table}</section>
+<section><div class="list">{table}</div></section>
 {problems}
 {tradeoff_section([point for line in lines for point in _tradeoff_of(line)])}
 <footer>Written by vesper {VERSION}.</footer>"""
