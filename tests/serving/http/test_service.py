@@ -187,7 +187,7 @@ def test_the_interface_is_described_and_the_page_loads_nothing(finished: "Finish
     predictions = described["components"]["schemas"]["Predictions"]["properties"]["predictions"]
     probabilities = predictions["items"]["properties"]["probabilities"]
     predict_responses = described["paths"]["/predict"]["post"]["responses"]
-    assert {"400", "403", "411", "413", "415", "500", "502", "503"} < set(predict_responses)
+    assert {"400", "411", "413", "415", "500", "502", "503"} < set(predict_responses)
     text, number = predictions["items"]["properties"]["id"]["anyOf"]
     assert (text["minLength"], text["maxLength"]) == (1, 256)
     assert (number["minimum"], number["maximum"]) == (-(2**63), 2**63 - 1)
