@@ -23,6 +23,7 @@ from vesper.report.privacy import Privacy
 from vesper.report.run_folder import read_run, version_error
 from vesper.report.run_naming import run_name
 from vesper.session.config import load_config
+from vesper.session.evaluation_file import read_evaluation
 from vesper.session.journal import read_journal
 from vesper.session.observer import EpochFacts
 
@@ -189,6 +190,18 @@ def contents_of_run(
             name=run_name(folder),
             data=result.get("data", ""),
             date=None if journal is None else journal.started_at,
+            evaluation=_stored_evaluation(run.folder),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise version_error(run.folder, error) from None
+
+
+def _stored_evaluation(folder: Path) -> ClassEvaluation | None:
+    """Return the predictions on validation nodes that the label party kept, if it did."""
+    stored = read_evaluation(folder)
+    if stored is None:
+        return None
+    predicted, labels, classes = stored
+    return ClassEvaluation(
+        split="validation", classes=classes, labels=labels, probabilities=predicted
+    )
