@@ -45,6 +45,15 @@ def test_the_axis_begins_at_zero() -> None:
     assert {"0", "100", "4", "8", "epsilon"} <= set(labels)
 
 
+def test_runs_on_different_data_share_no_curve() -> None:
+    apart = tradeoff_section([point(data="a"), point(data="b", epsilon=8.0)])
+    assert "<polyline" not in apart
+    assert "certified, certified, b" in apart
+    together = tradeoff_section([point(data="a"), point(data="", epsilon=8.0)])
+    assert together.count("<polyline") == 1
+    assert "certified, certified, a" not in together
+
+
 def test_what_cannot_be_compared_is_not_drawn() -> None:
     assert tradeoff_section([point()]) == ""
     assert tradeoff_section([point(), point(metric="accuracy")]) == ""

@@ -43,6 +43,11 @@ def test_protected_labels_are_not_written(tmp_path: Path, labels: LabelHoldings)
     assert read_evaluation(tmp_path) is None
 
 
+def test_without_a_metric_there_are_no_scores(tmp_path: Path, labels: LabelHoldings) -> None:
+    write_evaluation(tmp_path, load_config(None, {}), labels, np.zeros((0, 0)))
+    assert read_evaluation(tmp_path) is None
+
+
 def test_a_damaged_file_says_what_to_do(tmp_path: Path, labels: LabelHoldings) -> None:
     (tmp_path / EVALUATION_FILE).write_bytes(b"PK\x03\x04")
     with pytest.raises(InputError, match="cannot be read"):

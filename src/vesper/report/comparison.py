@@ -76,6 +76,7 @@ class ComparedRun:
             guarantee=guarantee_of(self.privacy),
             epsilon=stated_epsilon(self.privacy),
             value=self.contents.validation if test is None else test,
+            data=self.contents.data,
         )
 
 

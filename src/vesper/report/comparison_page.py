@@ -23,8 +23,8 @@ LABELS = {
     "guarantee": "guarantee",
     "epsilon": "epsilon",
     "delta": "delta",
-    "unit": "protected",
-    "best_guess": "best guess about it is right, at most, %",
+    "unit": "unit of privacy",
+    "best_guess": "best guess about an edge, right in at most %",
     "first_noise_std": "noise, first release",
     "releases": "releases",
     "spent_epsilon": "epsilon spent by the run",
@@ -43,8 +43,6 @@ def cell_of(fact: str, value: Any) -> str:
         return UNKNOWN
     if fact == "metric":
         return metric_label(str(value))
-    if fact == "unit":
-        return f"each {value}"
     if fact == "best_guess":
         return f"{100 * value:.1f}"
     if fact in ("validation", "test", "seconds"):

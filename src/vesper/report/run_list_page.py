@@ -52,6 +52,7 @@ def _tradeoff_of(line: RunLine) -> list[Tradeoff]:
             guarantee=guarantee,
             epsilon=line.epsilon,
             value=value,
+            data=line.data or "",
         )
     ]
 

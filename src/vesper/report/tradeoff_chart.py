@@ -8,7 +8,7 @@ Epsilon has a logarithmic axis, and the metric the whole axis from 0 to 100 %.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from vesper.drawing.svg import (
@@ -44,6 +44,8 @@ class Tradeoff:
     epsilon: float | None
     """None, or 0 where no edge is read, has no place on the axis."""
     value: float
+    data: str = ""
+    """Name of the data, where it is known; runs on different data share no curve."""
 
     @property
     def has_place(self) -> bool:
@@ -53,18 +55,25 @@ class Tradeoff:
     @property
     def series(self) -> str:
         """The name of the curve that it belongs to."""
-        return f"{self.method}, {self.guarantee}"
+        on_data = f", {self.data}" if self.data else ""
+        return f"{self.method}, {self.guarantee}{on_data}"
 
 
 def tradeoff_section(points: Sequence[Tradeoff]) -> str:
     """Render a chart per metric, as HTML; empty where no two runs can be compared."""
     kinds = sorted({(point.metric, point.split) for point in points})
-    groups = [[p for p in points if (p.metric, p.split) == kind] for kind in kinds]
+    groups = [_told_apart([p for p in points if (p.metric, p.split) == kind]) for kind in kinds]
     return "".join(
         _section(group)
         for group in groups
         if len(group) > 1 and any(point.has_place for point in group)
     )
+
+
+def _told_apart(points: Sequence[Tradeoff]) -> list[Tradeoff]:
+    """Leave the name of the data out where it is the same, or unknown, for all."""
+    differ = len({point.data for point in points if point.data}) > 1
+    return [point if differ else replace(point, data="") for point in points]
 
 
 def _section(points: Sequence[Tradeoff]) -> str:

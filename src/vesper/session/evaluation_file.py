@@ -36,6 +36,8 @@ def write_evaluation(
     rows = labels.rows("val")
     if config.privacy.label_epsilon is not None or not calibration.classes:
         return
+    if len(scores) != len(rows):  # no epoch was better than none: there is no metric
+        return
     np.savez(
         out / EVALUATION_FILE,
         allow_pickle=False,
