@@ -166,9 +166,11 @@ def _page_of_all_methods(out: Path) -> Path:
     from vesper.report.comparison_page import render_comparison
     from vesper.report.page import write_page
 
-    certified = LocalPair(out / "two-parties").state(LABEL)
+    pair = LocalPair(out / "two-parties")
+    certified = pair.state(LABEL)
     folders = [certified if name == "certified" else out / f"run-{name}" for name in METHODS]
-    return write_page(render_comparison(compare_runs(folders)), out / "methods.html")
+    comparison = compare_runs(folders, ledgers={certified: pair.ledger})
+    return write_page(render_comparison(comparison), out / "methods.html")
 
 
 def _state_folders(out: Path) -> Iterator[str]:

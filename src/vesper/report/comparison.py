@@ -6,7 +6,7 @@
 Every fact has one value per run, in their order; None where a side does not know it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,8 +125,14 @@ class Comparison:
         }
 
 
-def compare_runs(folders: Sequence[Path]) -> Comparison:
+def compare_runs(
+    folders: Sequence[Path], *, ledgers: Mapping[Path, Path] | None = None
+) -> Comparison:
     """Read several finished runs.
+
+    Args:
+        folders: of the runs.
+        ledgers: ledger of a data party by the folder of its run, where it is not noted there.
 
     Raises:
         InputError: fewer than two runs, one of them twice, or one that cannot be read.
@@ -142,12 +148,15 @@ def compare_runs(folders: Sequence[Path]) -> Comparison:
             raise InputError(f"{folder}: expected different runs, got this one twice; remove one")
     names = distinct_names(list(folders))
     return Comparison(
-        runs=tuple(_read(folder, name) for folder, name in zip(folders, names, strict=True))
+        runs=tuple(
+            _read(folder, name, (ledgers or {}).get(folder))
+            for folder, name in zip(folders, names, strict=True)
+        )
     )
 
 
-def _read(folder: Path, name: str) -> ComparedRun:
-    ledger = ledger_to_read(folder)
+def _read(folder: Path, name: str, ledger: Path | None) -> ComparedRun:
+    ledger = ledger or ledger_to_read(folder)
     run = read_run(folder, ledger=ledger)
     contents = contents_of_run(folder, ledger=ledger) if "metric" in run.result else None
     return ComparedRun(name=name, config=run.config, privacy=run.privacy, contents=contents)

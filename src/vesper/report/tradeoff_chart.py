@@ -62,7 +62,9 @@ class Tradeoff:
 def tradeoff_section(points: Sequence[Tradeoff]) -> str:
     """Render a chart per metric, as HTML; empty where no two runs can be compared."""
     kinds = sorted({(point.metric, point.split) for point in points})
-    groups = [_told_apart([p for p in points if (p.metric, p.split) == kind]) for kind in kinds]
+    groups = [
+        _with_distinct_data([p for p in points if (p.metric, p.split) == kind]) for kind in kinds
+    ]
     return "".join(
         _section(group)
         for group in groups
@@ -70,7 +72,7 @@ def tradeoff_section(points: Sequence[Tradeoff]) -> str:
     )
 
 
-def _told_apart(points: Sequence[Tradeoff]) -> list[Tradeoff]:
+def _with_distinct_data(points: Sequence[Tradeoff]) -> list[Tradeoff]:
     """Leave the name of the data out where it is the same, or unknown, for all."""
     differ = len({point.data for point in points if point.data}) > 1
     return [point if differ else replace(point, data="") for point in points]
