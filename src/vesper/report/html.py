@@ -138,7 +138,8 @@ svg .point:is(.s0, .s1, .s2, .s3, .s4, .s5) { fill: var(--own); }
 @media (max-width: 520px) { main { padding: 18px 12px 32px; } section { padding: 16px 14px; }
   h1 { font-size: 1.4rem; } .figures { grid-template-columns: 1fr 1fr; gap: 8px; }
   .figure { padding: 10px 12px; } .figure b { font-size: 1.3rem; } }
-@media print { .downloads { display: none; } :root { --paper: #fff; --card: #fff; --ink: #000; --soft: #444; --rule: #ccc;
+@media print { .downloads { display: none; }
+  :root { --paper: #fff; --card: #fff; --ink: #000; --soft: #444; --rule: #ccc;
     --accent: #2b62a8; --second: #b3621b; --good: #14583a; --good-paper: #fff;
     --warn: #7a3a00; --warn-paper: #fff; }
   main { max-width: none; padding: 0; } body { font-size: 11pt; }
