@@ -89,6 +89,9 @@ def test_demo_runs_twice_and_removes_only_its_own_folders(
         assert "4, claimed" in terminal.out
         assert (out / "two-parties" / "platform" / "ledger.sqlite").is_file()
         assert (out / "report.html").is_file()
+        methods = (out / "methods.html").read_text()
+        assert "gaussian release" in methods, "charges, as on the report"
+        assert all(name in methods for name in ("bank", "run-mlp", "run-paper-gin", "run-gin"))
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "thesis").write_text("years of work")

@@ -34,6 +34,8 @@ def test_a_page_about_a_run(terminal: "Terminal", folders: Path, tmp_path: Path)
     text = page.read_text()
     assert "What the graph adds" in text
     assert "gaussian release" in text
+    for words in ("Run <b>run</b>, data <b>folders</b>, started", "ROC curve", "Confusion matrix"):
+        assert words in text
     assert terminal.run("report", run, "--out", page, "--json") == 0
     assert json.loads(terminal.out) == {"report": str(page), "is_private": False, "simulated": True}
 

@@ -38,3 +38,10 @@ def test_malformed_pairs_are_refused(edges: Any, message: str) -> None:
 def test_a_negative_number_of_nodes_is_refused() -> None:
     with pytest.raises(InputError, match="num_nodes: expected 0 or more, got -1"):
         Graph.from_edges(-1, [])
+
+
+def test_what_is_shown_of_a_graph_never_depends_on_edges() -> None:
+    empty, full = Graph.from_edges(4, []), Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
+    assert repr(empty) == repr(full) == "Graph(num_nodes=4)"
+    assert empty._repr_html_() == full._repr_html_()
+    assert ">4<" in empty._repr_html_()

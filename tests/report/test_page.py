@@ -1,5 +1,9 @@
 """The page is complete, self-contained, well formed, and written atomically."""
 
+import base64
+import csv
+import io
+import json
 import os
 import re
 from collections.abc import Callable
@@ -27,7 +31,8 @@ class Nesting(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in EMPTY:
             self.open.append(tag)
-        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+        links = [value or "" for name, value in attrs if name in ("src", "href")]
+        self.links += [link for link in links if not link.startswith("data:")]
 
     def handle_endtag(self, tag: str) -> None:
         assert tag in EMPTY or self.open.pop() == tag
@@ -87,6 +92,35 @@ def test_test_nodes_come_first(contents: Make) -> None:
     page = render(report.with_test(report.evaluation))
     assert page.index("ROC AUC, test") < page.index("ROC AUC, validation")
     assert "ROC curve" in page
+
+
+def test_two_classes_have_curves_with_intervals_and_a_confusion_matrix(contents: Make) -> None:
+    page = render(contents(num_classes=2))
+    for words in ("ROC curve", "Precision and recall", "Confusion matrix", "95 % interval"):
+        assert words in page
+    assert page.count('class="interval"') == 2
+    assert "ROC curve" not in render(contents(num_classes=3))
+
+
+def test_the_page_names_the_run_its_data_and_date(contents: Make) -> None:
+    page = render(contents(name="<first>", data="pay & co", date=0.0))
+    assert "&lt;first&gt;" in page
+    assert "pay &amp; co" in page
+    assert "1970-01-01 00:00:00 UTC" in page
+    assert "started" not in render(contents())
+
+
+def test_downloads_have_the_facts_of_the_page(contents: Make) -> None:
+    page = render(contents(name="first"))
+    links = re.findall(r'download="([^"]+)" href="data:[^"]*;base64,([^"]+)"', page)
+    files = {name: base64.b64decode(content).decode() for name, content in links}
+    facts = json.loads(files["first.json"])
+    assert facts["privacy"]["epsilon"] == 4.0
+    assert facts["charges"] == ["gaussian release: noise std 2.4"]
+    assert sum(map(sum, facts["evaluation"]["confusion"])) == 200
+    rows = list(csv.reader(io.StringIO(files["first.csv"])))
+    assert ["privacy", "epsilon", "4.0"] in rows
+    assert ["settings privacy", "epsilon", "4.0"] in rows
 
 
 def test_what_is_not_known_is_not_drawn(contents: Make) -> None:

@@ -100,3 +100,11 @@ def test_figures_name_the_unit_of_epsilon(contents: Make) -> None:
     assert nodes.verdict.endswith("for all edges of any one node together.")
     for plan in ("edge-free", "none"):
         assert len(privacy_figures(contents(plan).privacy, labels)) == 2
+
+
+def test_a_notebook_shows_the_verdict(contents: Make) -> None:
+    shown = contents().privacy._repr_html_()
+    assert "Certified: epsilon 4" in shown
+    assert "66.0 % at most" in shown
+    assert "this &amp; that" in shown
+    assert "Not private" in contents(secure=False).privacy._repr_html_()

@@ -19,6 +19,7 @@ from vesper.cli import (
     board_command,
     budget_command,
     cert_command,
+    compare_command,
     contract_command,
     data_command,
     degrees_command,
@@ -32,6 +33,7 @@ from vesper.cli import (
     prepare_command,
     release_command,
     report_command,
+    runs_command,
     serve_command,
     simulate_command,
     study_command,
@@ -73,6 +75,8 @@ app.command("release")(release_command.release)
 app.command("verify")(release_command.verify)
 app.command("learn")(learn_command.learn)
 app.command("report")(report_command.report)
+app.command("runs")(runs_command.runs)
+app.command("compare")(compare_command.compare)
 app.command("board")(board_command.board)
 app.command("audit")(audit_command.audit)
 app.add_typer(attack_command.app, name="attack")

@@ -47,7 +47,7 @@ def demo(
         rows = _run(nodes, epsilon, folder)
         if out is not None:
             _print_step("writing the report")
-            page = _page(out)
+            page, all_methods = _page(out), _page_of_all_methods(out)
     print_table(f"Who is risky? Simulated payments, {nodes:,} users", COLUMNS, rows)
     typer.echo("epsilon: certified, unless marked as claimed by the paper; spent: charged to")
     if out is None:
@@ -60,7 +60,7 @@ def demo(
     typer.echo(
         f"Compare the transcripts: vesper transcript compare {' '.join(_state_folders(out))}"
     )
-    typer.echo(f"Report: {page}")
+    typer.echo(f"Report: {page}; all methods: {all_methods}")
 
 
 @contextmanager
@@ -158,6 +158,19 @@ def _page(out: Path) -> Path:
     pair = LocalPair(out / "two-parties")
     contents = contents_of_run(pair.state(LABEL), ledger=pair.ledger)
     return write_report(contents, out / "report.html")
+
+
+def _page_of_all_methods(out: Path) -> Path:
+    from vesper.deployment.local_pair import LABEL, LocalPair
+    from vesper.report.comparison import compare_runs
+    from vesper.report.comparison_page import render_comparison
+    from vesper.report.page import write_page
+
+    pair = LocalPair(out / "two-parties")
+    certified = pair.state(LABEL)
+    folders = [certified if name == "certified" else out / f"run-{name}" for name in METHODS]
+    comparison = compare_runs(folders, ledgers={certified: pair.ledger})
+    return write_page(render_comparison(comparison), out / "methods.html")
 
 
 def _state_folders(out: Path) -> Iterator[str]:

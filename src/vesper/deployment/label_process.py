@@ -38,6 +38,7 @@ from vesper.model.objective_factory import LabelResponses
 from vesper.privacy.ledger.store import key_of
 from vesper.session.checkpoint import FileCheckpoints
 from vesper.session.contract import approve
+from vesper.session.evaluation_file import write_evaluation
 from vesper.session.label_responses import label_table_fingerprint, make_label_responses
 from vesper.session.label_side import LabelOutcome, label_objective, run_label_session
 from vesper.session.observer import NO_OBSERVER, SessionObserver
@@ -157,6 +158,7 @@ def run_label_party_with_peers(
             channel.flush_received()  # a finished party helps its peers from the log alone
         with new_folder(state / "result") as out:  # complete, whatever the peers do from here on
             write_run(out, config.shared, result, label_party=outcome.label_side.module)
+            write_evaluation(out, config.shared, labels, outcome.validation_scores)
             calibration = label_objective(config.shared, labels).calibration(labels.classes)
             if table.peer_settings:
                 save_peer_runs(out, table, outcome, result, calibration)

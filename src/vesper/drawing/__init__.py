@@ -1,1 +1,6 @@
-"""Charts as SVG: shapes and axes (`svg`), and sheets of charts with curves (`sheet`)."""
+"""Charts as SVG, and tables in notebooks.
+
+- `svg.py`: shapes and axes
+- `sheet.py`: sheets of charts with curves
+- `notebook.py`: what a notebook shows for a result, a budget or a graph
+"""

@@ -1,7 +1,7 @@
 """SVG charts: a frame with axes, and shapes. Colours come from the surrounding style sheet."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -82,17 +82,18 @@ def dot(x: float, y: float, *, radius: float, style: str) -> str:
 
 
 def gauge(spent: float, limit: float, *, name: str) -> str:
-    """Draw how much of a limit is spent, as a bar with both numbers."""
-    width, share = WIDTH - 2.0, min(max(spent / limit, 0.0), 1.0)
-    bar = '<rect x="1" y="{y}" width="{width:.1f}" height="14" rx="7" class="{style}"/>'
-    shapes = [
-        bar.format(y=4, width=width, style="track"),
-        bar.format(y=4, width=width * share, style="spent") if share > 0 else "",
-        text(1, 36, f"{name} {spent:.3g} spent", anchor="start"),
-        text(WIDTH - 1, 36, f"of {limit:g}", anchor="end"),
-    ]
-    title = f"{name} {spent:.3g} of {limit:g} is spent"
-    return drawing(shapes, title=title, height=42)
+    """Draw how much of a limit is spent, as a bar of the full width above both numbers."""
+    share = min(max(spent / limit, 0.0), 1.0)
+    bar = '<rect width="{width:.2f}%" height="14" rx="7" class="{style}"/>'
+    shapes = bar.format(width=100.0, style="track")
+    if share > 0:
+        shapes += bar.format(width=100 * share, style="spent")
+    title = escape(f"{name} {spent:.3g} of {limit:g} is spent")
+    return (
+        f'<svg class="gauge" width="100%" height="14" role="img" aria-label="{title}">{shapes}'
+        f'</svg><p class="ends"><span>{escape(name)} {spent:.3g} spent</span>'
+        f"<span>of {limit:g}</span></p>"
+    )
 
 
 def rows_of(frame: Frame, ticks: Sequence[float], *, form: str) -> list[str]:
@@ -125,6 +126,20 @@ def round_ticks(low: float, high: float, *, least: float = 1.0) -> list[float]:
         touches = math.isclose(step * first, low)
         first, last = (first - 1, last) if touches else (first, last + 1)
     return [float(f"{step * k:.12g}") for k in range(first, last + 1)]
+
+
+def percent_ticks(values: Iterable[float]) -> list[float]:
+    """Return ticks of a whole axis in percent, from 0 to 100; below 0 where values are.
+
+    An axis that starts above 0 makes small differences look large.
+
+    >>> percent_ticks([61.2, 84.9])
+    [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
+    >>> percent_ticks([-30.0, 12.0])
+    [-50.0, 0.0, 50.0, 100.0]
+    """
+    known = [value for value in values if math.isfinite(value)]
+    return round_ticks(min([0.0, *known]), max([100.0, *known]))
 
 
 def _round_step(least: float) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vesper.drawing.notebook import notebook_table
 from vesper.errors import InputError
 from vesper.graph.ids import Ids
 
@@ -24,7 +25,7 @@ def neighbor_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
     return np.int32 if num_nodes <= np.iinfo(np.int32).max else np.int64
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """An undirected graph without self-loops or parallel edges, read-only.
 
@@ -56,6 +57,15 @@ class Graph:
     def nbytes(self) -> int:
         """Bytes of the two arrays: 8 per node and 4 (or 8) per directed edge."""
         return self.indptr.nbytes + self.neighbors.nbytes
+
+    def __repr__(self) -> str:
+        """Show it without its edges: logs, tracebacks and notebooks are passed on."""
+        return f"Graph(num_nodes={self.num_nodes})"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook, without anything that depends on edges."""
+        facts = {"nodes": f"{self.num_nodes:,}", "edges": "not shown, as notebooks are passed on"}
+        return notebook_table("Graph", facts)
 
     @classmethod
     def from_edges(cls, num_nodes: int, edges: Iterable[tuple[int, int]]) -> "Graph":

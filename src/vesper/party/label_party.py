@@ -149,6 +149,11 @@ class LabelParty:
         self.chosen_stage = self._stage
         return self._stage
 
+    def chosen_validation_scores(self) -> NDArray[np.float64]:
+        """Return the scores of the chosen stage on validation nodes, in the roster's order."""
+        scores = self._stage_results[self.chosen_stage].scores
+        return scores[np.argsort(self._validation_rows, kind="stable")].astype(np.float64)
+
     def learn(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Gradients:
         """Take one step, and return the gradient for each embedding."""
         values = self._checked(embeddings, roots).requires_grad_()  # (B, width, depth)

@@ -21,7 +21,9 @@ from vesper.report.evidence_section import Evidence, read_evidence
 from vesper.report.graphs import GraphLine, graph_lines
 from vesper.report.privacy import Privacy
 from vesper.report.run_folder import read_run, version_error
+from vesper.report.run_naming import run_name
 from vesper.session.config import load_config
+from vesper.session.evaluation_file import read_evaluation
 from vesper.session.journal import read_journal
 from vesper.session.observer import EpochFacts
 
@@ -130,6 +132,12 @@ class Contents:
     """What is protected from whom, if there are several data parties."""
     graphs: tuple[GraphLine, ...] = ()
     """The graph of training and the snapshots; empty without snapshots."""
+    name: str = ""
+    """Name of the run, after its folder."""
+    data: str = ""
+    """Name of the data's folder, where this side knows it."""
+    date: float | None = None
+    """When the run started, in seconds since 1970."""
 
     @property
     def metric_label(self) -> str:
@@ -179,6 +187,21 @@ def contents_of_run(
             command=None if "session" in result else command_of(run.config, snapshots=snapshots),
             accounts=account_lines(run.folder, result, run=result.get("run", "")),
             graphs=graph_lines(folder, result, run_charges=run.privacy.run_charges, ledger=ledger),
+            name=run_name(folder),
+            data=result.get("data", ""),
+            date=None if journal is None else journal.started_at,
+            evaluation=_stored_evaluation(run.folder),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise version_error(run.folder, error) from None
+
+
+def _stored_evaluation(folder: Path) -> ClassEvaluation | None:
+    """Return the predictions on validation nodes that the label party kept, if it did."""
+    stored = read_evaluation(folder)
+    if stored is None:
+        return None
+    predicted, labels, classes = stored
+    return ClassEvaluation(
+        split="validation", classes=classes, labels=labels, probabilities=predicted
+    )

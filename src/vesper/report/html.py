@@ -92,7 +92,14 @@ tr:first-child > * { border-top: 0; }
 td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .lines th { width: auto; } .lines :is(td, th) { text-align: right; white-space: nowrap; }
 .lines .words { text-align: left; white-space: normal; overflow-wrap: normal; }
-section:has(> .lines) { overflow-x: auto; }
+section:has(> .lines), .side-by-side, .list { overflow-x: auto; }
+.side-by-side .lines :is(td, th):not(:first-child) { white-space: normal; min-width: 7.5rem; }
+.side-by-side .lines :is(td, th):first-child { text-align: left; color: var(--soft);
+  min-width: 8.5rem; position: sticky; left: 0; background: var(--card); }
+.list .lines :is(td, th) { white-space: nowrap; padding-right: 14px; }
+main:has(.side-by-side, .list) { max-width: 1240px; }
+a { color: var(--accent); }
+.downloads { font-size: 0.9rem; margin-top: 4px; } .downloads a { margin-left: 6px; }
 .two { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr));
   gap: 4px 32px; }
 code { font: 0.88em ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
@@ -107,8 +114,23 @@ svg .curve { fill: none; stroke-width: 2.2; stroke-linejoin: round; }
 svg .curve.validation { stroke: var(--accent); } svg .point.validation { fill: var(--accent); }
 svg .point.cloud { fill-opacity: .45; }
 svg .curve.test { stroke: var(--second); } svg .point.test { fill: var(--second); }
+svg .interval { fill: var(--accent); fill-opacity: .16; }
 svg .ring { fill: none; stroke: var(--accent); stroke-width: 1.6; }
+svg.gauge { max-width: none; height: 14px; }
+.ends { display: flex; justify-content: space-between; margin: 4px 0 10px; font-size: 0.86rem;
+  color: var(--soft); }
 svg .cell, svg .spent { fill: var(--accent); } svg .track { fill: var(--rule); }
+svg .level { stroke-width: 1.8; stroke-dasharray: 5 4; }
+.s0 { --own: #2b62a8; } .s1 { --own: #b3621b; } .s2 { --own: #1d7a4c; } .s3 { --own: #8a3fa0; }
+.s4 { --own: #b0263a; } .s5 { --own: #5b6776; }
+@media (prefers-color-scheme: dark) {
+  .s0 { --own: #7fb2f0; } .s1 { --own: #eba665; } .s2 { --own: #6fd3a0; } .s3 { --own: #cf9be0; }
+  .s4 { --own: #f08a98; } .s5 { --own: #9fabb9; } }
+svg :is(.curve, .level):is(.s0, .s1, .s2, .s3, .s4, .s5) { stroke: var(--own); }
+svg .point:is(.s0, .s1, .s2, .s3, .s4, .s5) { fill: var(--own); }
+.key:is(.s0, .s1, .s2, .s3, .s4, .s5) { border-color: var(--own); }
+.key.level { border-top-style: dashed; border-top-width: 2px; }
+.note .item { white-space: nowrap; margin-right: 12px; }
 .key { display: inline-block; width: 18px; height: 0; border-top: 3px solid; vertical-align: middle;
   margin-right: 5px; }
 .key.validation { border-color: var(--accent); } .key.test { border-color: var(--second); }
@@ -116,7 +138,8 @@ svg .cell, svg .spent { fill: var(--accent); } svg .track { fill: var(--rule); }
 @media (max-width: 520px) { main { padding: 18px 12px 32px; } section { padding: 16px 14px; }
   h1 { font-size: 1.4rem; } .figures { grid-template-columns: 1fr 1fr; gap: 8px; }
   .figure { padding: 10px 12px; } .figure b { font-size: 1.3rem; } }
-@media print { :root { --paper: #fff; --card: #fff; --ink: #000; --soft: #444; --rule: #ccc;
+@media print { .downloads { display: none; }
+  :root { --paper: #fff; --card: #fff; --ink: #000; --soft: #444; --rule: #ccc;
     --accent: #2b62a8; --second: #b3621b; --good: #14583a; --good-paper: #fff;
     --warn: #7a3a00; --warn-paper: #fff; }
   main { max-width: none; padding: 0; } body { font-size: 11pt; }

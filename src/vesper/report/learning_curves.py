@@ -10,6 +10,7 @@ from vesper.drawing.svg import (
     drawing,
     line,
     path,
+    percent_ticks,
     round_ticks,
     rows_of,
     text,
@@ -22,14 +23,14 @@ SMALLEST_LOSS_RANGE = 0.1
 def validation_chart(epochs: Sequence[EpochFacts], *, metric: str) -> str:
     """Draw the validation metric of each epoch; points mark the best of the stage so far."""
     values = [facts.validation or 0.0 for facts in epochs]
-    ticks = round_ticks(min(values), max(values))
+    ticks = percent_ticks(values)
     return _curve_chart(epochs, values, ticks, has_points=True, title=f"{metric} of each epoch")
 
 
 def loss_chart(epochs: Sequence[EpochFacts]) -> str:
     """Draw the mean loss of each epoch."""
     values = [facts.loss or 0.0 for facts in epochs]
-    ticks = round_ticks(min(values), max(values), least=SMALLEST_LOSS_RANGE)
+    ticks = round_ticks(min([0.0, *values]), max(values), least=SMALLEST_LOSS_RANGE)
     return _curve_chart(epochs, values, ticks, has_points=False, title="Loss of each epoch")
 
 

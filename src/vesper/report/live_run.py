@@ -89,8 +89,7 @@ def _journal_folder(run: Path) -> Path | None:
 
 
 def _finished_status(run: Path, journal: JournalSummary | None) -> RunStatus:
-    # The label party has a ledger too, but of labels.
-    ledger = None if journal is None or journal.side == "label" else journal.ledger
+    ledger = _edge_ledger(journal)
     done = read_run(run, ledger=ledger)
     contents = contents_of_run(run, ledger=ledger) if "metric" in done.result else None
     return RunStatus(
@@ -102,6 +101,16 @@ def _finished_status(run: Path, journal: JournalSummary | None) -> RunStatus:
         graphs=graph_lines(run, done.result, run_charges=done.privacy.run_charges, ledger=ledger),
         contents=contents,
     )
+
+
+def ledger_to_read(run: Path) -> Path | None:
+    """Return the ledger of edges that this side has noted for a run; None for the default one."""
+    return _edge_ledger(read_journal(run))
+
+
+def _edge_ledger(journal: JournalSummary | None) -> Path | None:
+    # The label party has a ledger too, but of labels.
+    return None if journal is None or journal.side == "label" else journal.ledger
 
 
 def _session_of(folder: Path, journal: JournalSummary) -> str | None:

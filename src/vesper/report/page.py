@@ -6,31 +6,25 @@ from pathlib import Path
 from vesper.errors import InputError
 from vesper.files import replacement_of
 from vesper.report.budget_section import accounts_section
-from vesper.report.charts import (
-    MOST_CLASSES,
-    confusion_chart,
-    numbers_chart,
-    ranks_chart,
-    roc_chart,
-    stage_chart,
-)
-from vesper.report.contents import Contents, Evaluation, NumberEvaluation
+from vesper.report.charts import stage_chart
+from vesper.report.contents import Contents
+from vesper.report.downloads import downloads
+from vesper.report.evaluation_section import evaluation_sections
 from vesper.report.evidence_section import evidence_sections
 from vesper.report.graphs import graphs_section
 from vesper.report.html import STYLE
+from vesper.report.run_facts import run_facts, run_rows
 from vesper.report.sections import (
     budget_section,
     charts,
     curve_sections,
     figures,
+    moment,
     privacy_figures,
     privacy_section,
     settings_section,
 )
 from vesper.version import VERSION
-
-ON_THE_LINE = {False: "both values are equal", True: "both ranks are equal"}
-"""What the dashed line of a scatter chart means; true where ranks are drawn."""
 
 
 def write_report(contents: Contents, path: Path) -> Path:
@@ -57,6 +51,8 @@ def write_page(page: str, path: Path) -> Path:
 def render(contents: Contents) -> str:
     """Render the whole page."""
     title = f"{contents.method}: {contents.metric_label} {_figures(contents)[0][1]}"
+    if contents.name:
+        title = f"{contents.name}, {title}"
     return document(title, main_of(contents))
 
 
@@ -85,7 +81,8 @@ def main_of(contents: Contents) -> str:
     run_charges = contents.privacy.run_charges
     return f"""<header>
 <h1>Model report</h1>
-<p>Method <b>{escape(contents.method)}</b>{_trained_on(contents)}</p>
+{_run_line(contents)}<p>Method <b>{escape(contents.method)}</b>{_trained_on(contents)}</p>
+{downloads(contents.name or contents.method, run_facts(contents), run_rows(contents))}
 </header>
 {figures(_figures(contents))}
 {privacy_section(contents.privacy, contents.config)}
@@ -96,6 +93,14 @@ def main_of(contents: Contents) -> str:
 {settings_section(contents.config, command=contents.command)}
 <footer>Written by vesper {VERSION}. The numbers on this page come from labels and from values that
 were released with the noise stated above; nothing else was computed from edges.</footer>"""
+
+
+def _run_line(contents: Contents) -> str:
+    """Name the run, its data and when it started, as far as they are known."""
+    parts = [f"Run <b>{escape(contents.name)}</b>"] if contents.name else []
+    parts += [f"data <b>{escape(contents.data)}</b>"] if contents.data else []
+    parts += [f"started {moment(contents.date)}"] if contents.date is not None else []
+    return f"<p>{', '.join(parts)}</p>\n" if parts else ""
 
 
 def _trained_on(contents: Contents) -> str:
@@ -129,29 +134,6 @@ def _charts(contents: Contents) -> list[str]:
             f"stage that validation chose.</p></section>"
         )
     if contents.evaluation is not None:
-        parts.append(_evaluation_section(contents.evaluation))
+        parts += evaluation_sections(contents.evaluation)
     parts += curve_sections(contents.epochs, metric=contents.metric_label)
     return parts + evidence_sections(contents.evidence)
-
-
-def _evaluation_section(evaluation: Evaluation) -> str:
-    note = f"On {len(evaluation.labels):,} {evaluation.split} nodes."
-    if evaluation.split == "validation":
-        note += " They also helped to choose the model, so expect a little less on new nodes."
-    if isinstance(evaluation, NumberEvaluation):
-        is_ranking = evaluation.name == "spearman"
-        chart = (ranks_chart if is_ranking else numbers_chart)(
-            evaluation.labels, evaluation.predicted
-        )
-        name = "Predicted ranks" if is_ranking else "Predicted values"
-        note = f"Each point is a node; on the dashed line {ON_THE_LINE[is_ranking]}. {note}"
-    elif len(evaluation.classes) == 2:
-        chart, name = roc_chart(evaluation.scores, evaluation.labels), "ROC curve"
-        note = f"The positive class is {evaluation.classes[1]}. {note}"
-    else:
-        chart = confusion_chart(evaluation.scores, evaluation.labels, evaluation.classes)
-        name = "Confusion matrix"
-        more = len(evaluation.classes) - MOST_CLASSES
-        note = (f"{more} rarer classes are not shown. " if more > 0 else "") + note
-        note = f"For each true class (row), the percentage predicted as each class. {note}"
-    return f'<section><h2>{name}</h2>{chart}<p class="note">{escape(note)}</p></section>'

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from vesper.drawing.notebook import in_percent, in_short, notebook_table
 from vesper.method.base import NoisePlan
 from vesper.report.budget_section import RunCharges, best_guess
 from vesper.session.result import draws_noise, plan_text
@@ -85,6 +86,19 @@ class Privacy:
                 "does not hold against a label party that knows every batch."
             )
         return "Not private: edges were used without noise."
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        charged = self.run_charges
+        facts = {
+            "verdict": self.verdict,
+            "best guess about an edge is right": f"{in_percent(100 * self.best_guess)} at most",
+            "noise": self.noise,
+            "releases": f"{self.releases}",
+            "spent epsilon": None if charged is None else in_short(charged.spent_epsilon),
+            "the budget covers": self.covers,
+        }
+        return notebook_table("Privacy", facts)
 
 
 def privacy_of(

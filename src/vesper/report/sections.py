@@ -113,7 +113,7 @@ def settings_section(config: Config, *, command: str | None = None) -> str:
     parts = []
     for name, values in config.model_dump().items():
         cells = {
-            key: f"<code>{escape(_format_value(value))}</code>" for key, value in values.items()
+            key: f"<code>{escape(format_value(value))}</code>" for key, value in values.items()
         }
         heading = "Affect epsilon" if name == "privacy" else "Do not affect epsilon"
         parts.append(f"<div><h3>{heading}</h3>{table(cells)}</div>")
@@ -121,7 +121,8 @@ def settings_section(config: Config, *, command: str | None = None) -> str:
     return f'<section><h2>Settings</h2><div class="two">{"".join(parts)}</div>{repeat}</section>'
 
 
-def _format_value(value: object) -> str:
+def format_value(value: object) -> str:
+    """Format the value of a setting."""
     if value is None:
         return "not set"
     if isinstance(value, float) and math.isinf(value):

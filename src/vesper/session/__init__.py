@@ -10,5 +10,6 @@ peer, peer_group          the other party, or several, as this side sees it
 label_responses           randomised responses in place of labels
 checkpoint, observer, journal     resuming a session, and watching one
 result, metrics           what a run leaves behind, and how good it is
+evaluation_file           predictions on validation nodes, for the curves of a report
 party_names               names of parties and hosts
 """

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vesper.errors import RemoteProtocolError
 from vesper.graph.labels import SPLITS, LabelHoldings
@@ -115,6 +116,8 @@ class LabelOutcome:
     """Validation and test metric of each stage."""
     best_stage: int
     """Stage that validation chose (`party.stage_selection`)."""
+    validation_scores: NDArray[np.float64]
+    """Scores of the best stage on validation nodes, in the order of the label table."""
     lost_peers: tuple[str, ...] = ()
     """Data parties that the run continued without."""
 
@@ -188,6 +191,7 @@ def run_label_session(
         metric=objective.metric,
         stages=stages,
         best_stage=party.chosen_stage,
+        validation_scores=party.chosen_validation_scores(),
         lost_peers=tuple(lost_peers),
     )
 

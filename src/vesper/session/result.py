@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from vesper.drawing.notebook import in_percent, in_short, notebook_table
 from vesper.errors import InputError
 from vesper.method.base import NoisePlan
 from vesper.method.settings import Config
@@ -45,6 +46,21 @@ class PrivacyFacts:
         """The plan for people, marked if its noise was simulated."""
         return plan_text(self.plan, simulated=self.simulated)
 
+    @property
+    def guarantee(self) -> str:
+        """What is guaranteed, in one line."""
+        if self.plan == "edge-free":
+            return "no edge is read"
+        if self.plan == "certified":
+            epsilon, delta = in_short(self.certified_epsilon), in_short(self.delta)
+            stated = f"epsilon {epsilon}, delta {delta} for each {self.unit}"
+            if self.noise == SIMULATED:
+                return f"none, as the noise is simulated; otherwise {stated}"
+            return f"certified: {stated}"
+        if self.claimed_epsilon is not None and math.isfinite(self.claimed_epsilon):
+            return f"none; epsilon {in_short(self.claimed_epsilon)} is claimed"
+        return "none"
+
 
 @dataclass(frozen=True)
 class PartyFacts:
@@ -69,6 +85,22 @@ class StoredResult:
         """Return all fields, with None for numbers that JSON does not have."""
         facts: dict[str, Any] = without_non_finite(asdict(self))
         return facts
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        known, privacy = vars(self), getattr(self, "privacy", None)
+        seconds = known.get("seconds")
+        facts = {
+            "method": known.get("method"),
+            "metric": known.get("metric"),
+            "test": in_percent(known.get("test")),
+            "validation": in_percent(known.get("validation")),
+            "guarantee": privacy.guarantee if isinstance(privacy, PrivacyFacts) else None,
+            "noise": privacy.noise if isinstance(privacy, PrivacyFacts) else None,
+            "data": known.get("data") or None,
+            "seconds": None if seconds is None else f"{seconds:.1f}",
+        }
+        return notebook_table(TITLES.get(type(self).__name__, "Result"), facts)
 
 
 @dataclass(frozen=True)
@@ -153,7 +185,17 @@ class Result(StoredResult):
     """Results on graphs that came after training, each with its own budget."""
     parties: tuple[PartyFacts, ...] = ()
     """The data parties if there are several; `privacy` is that of the least protected one."""
+    data: str = ""
+    """Name of the folder that the data came from, without its path."""
 
+
+TITLES = {
+    "DataResult": "Result at the data party",
+    "LabelResult": "Result at the label party",
+    "Result": "Result of a simulation",
+    "SnapshotResult": "Result on a snapshot",
+}
+"""What a notebook calls each kind of result."""
 
 SIMULATED = "simulated from the seed: not private"
 SECURE = "from the operating system's secure generator"

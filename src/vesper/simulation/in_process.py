@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vesper.errors import PeerError
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.labels import LabelHoldings
@@ -51,6 +54,8 @@ class TrainedSession:
     """Validation and test metric of each stage."""
     best_stage: int
     """The stage that validation chose."""
+    validation_scores: NDArray[np.float64]
+    """Scores of the best stage on validation nodes, in the order of the label table."""
     bytes_to_label_party: int
     bytes_to_data_party: int
 
@@ -133,6 +138,7 @@ def train_all_parties(
         metric=label_outcome.metric,
         stages=label_outcome.stages,
         best_stage=label_outcome.best_stage,
+        validation_scores=label_outcome.validation_scores,
         bytes_to_label_party=sum(link.bytes_sent for link in data_links),
         bytes_to_data_party=sum(link.bytes_sent for link in label_links),
     )

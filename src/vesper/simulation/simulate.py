@@ -24,6 +24,7 @@ from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
 from vesper.session.data_parties import ONLY_DATA_PARTY, SimulatedParty, config_for, is_only_party
 from vesper.session.doors import open_door
+from vesper.session.evaluation_file import write_evaluation
 from vesper.session.journal import open_journal
 from vesper.session.label_responses import simulate_label_responses
 from vesper.session.observer import ProgressObserver
@@ -278,12 +279,14 @@ def simulate(
             run=run,
             snapshots=snapshot_results,
             parties=tuple(facts) if not is_only_party(parties[0]) else (),
+            data=folder.absolute().name,
         )
         modules = {
             data_model_name(each.settings): side.module
             for each, side in zip(opened, trained.data_sides, strict=True)
         }
         write_run(new, config, result, **modules, label_party=trained.label_side.module)
+        write_evaluation(new, config, labels, trained.validation_scores)
     return result
 
 

@@ -31,3 +31,9 @@ def test_is_frozen() -> None:
     field = dataclasses.fields(budget)[0].name
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(budget, field, 2.0)
+
+
+def test_a_notebook_shows_both_numbers() -> None:
+    shown = Budget(epsilon=4.0, delta=1e-6)._repr_html_()
+    assert ">4<" in shown
+    assert ">1e-06<" in shown

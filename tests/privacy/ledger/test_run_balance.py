@@ -102,3 +102,9 @@ def test_a_run_that_was_charged_nothing_has_zeros(ledger: Ledger) -> None:
     assert max(numbers) == 0
     assert balance.planned_epsilon is None
     assert not balance.charges
+
+
+def test_a_notebook_shows_what_the_run_spent(ledger: Ledger) -> None:
+    shown = balance_of_run(ledger, "unknown")._repr_html_()
+    assert "Budget of a run" in shown
+    assert "planned epsilon" not in shown, "nothing is certified"

@@ -212,3 +212,12 @@ def test_names_of_classes_cannot_break_the_page(finished: "FinishedRun") -> None
     page = Service(predictor, peer="<b>", failed=print).respond("GET", "/", "", b"").content
     assert b"(<script>" not in page
     assert b"<b><b>" not in page
+
+
+def test_the_page_is_readable_in_dark_mode_and_shows_a_table(finished: "FinishedRun") -> None:
+    service = service_of(with_client(finished, unreachable))
+    page = service.respond("GET", "/", "", b"").content.decode()
+    assert "color-scheme: light dark" in page, "also form fields are dark"
+    assert "prefers-color-scheme: dark" in page
+    assert "insertRow" in page
+    assert "innerHTML" not in page, "what a server sends is text, never markup"

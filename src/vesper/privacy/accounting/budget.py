@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 
+from vesper.drawing.notebook import notebook_table
 from vesper.privacy.accounting.safe_numbers import expect, expect_delta
 
 
@@ -52,6 +53,11 @@ class Budget:
     def is_finite(self) -> bool:
         """Whether epsilon is finite; an infinite epsilon guarantees nothing."""
         return math.isfinite(self.epsilon)
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        facts = {"epsilon": f"{self.epsilon:g}", "delta": f"{self.delta:g}"}
+        return notebook_table("Budget", facts)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from vesper.drawing.notebook import in_short, notebook_table
 from vesper.privacy.accounting.safe_numbers import float_down
 from vesper.privacy.events import PURE_KIND
 from vesper.privacy.ledger.account_reader import terms_of
@@ -43,6 +44,17 @@ class RunBalance:
     num_nodes: int
     relation: Relation
     charges: tuple[Entry, ...]
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        facts = {
+            "planned epsilon": in_short(self.planned_epsilon),
+            "spent epsilon": in_short(self.spent_epsilon),
+            "left epsilon": in_short(self.left_epsilon),
+            "delta": in_short(self.delta),
+            "charges": f"{len(self.charges)}",
+        }
+        return notebook_table("Budget of a run", facts)
 
 
 def balance_of_run(ledger: LedgerReader, run: str, *, delta: float | None = None) -> RunBalance:

@@ -6,5 +6,6 @@ Read in this order:
 - `connections.py`: total times, and which connection gives way when there are too many
 - `request_ids.py`: the ids of a request
 - `service.py`: the response to each request
-- `openapi.py`: the interface as OpenAPI, and the page that describes it
+- `openapi.py`: the interface as OpenAPI
+- `service_page.py`: the page with a form to try it
 """

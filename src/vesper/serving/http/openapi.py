@@ -1,9 +1,5 @@
-"""Interface of `vesper serve` as OpenAPI 3.1, and its page at `/` with a form to try it.
+"""Interface of `vesper serve` as OpenAPI 3.1."""
 
-The page loads nothing from elsewhere.
-"""
-
-from html import escape
 from typing import Any
 
 from vesper.serving.http.request_ids import (
@@ -12,7 +8,7 @@ from vesper.serving.http.request_ids import (
     MAX_IDS,
     MIN_ID_NUMBER,
 )
-from vesper.serving.http.server import MAX_BODY_BYTES, MAX_WORKING, policy_of
+from vesper.serving.http.server import MAX_BODY_BYTES, MAX_WORKING
 from vesper.serving.predictor import NodePredictor
 from vesper.version import VERSION
 
@@ -128,71 +124,3 @@ def _response(description: str, schema: dict[str, Any]) -> dict[str, Any]:
 def _get(summary: str, properties: dict[str, Any]) -> dict[str, Any]:
     schema = {"type": "object", "properties": properties}
     return {"summary": summary, "responses": {"200": _response(summary, schema)}}
-
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
-  color: #1a1a1a; background: #fff; }
-code, pre, textarea { font: 14px/1.4 ui-monospace, monospace; }
-pre { background: #f4f4f2; padding: .8rem; overflow: auto; }
-textarea { width: 100%; box-sizing: border-box; }
-table { border-collapse: collapse; } td, th { text-align: left; padding: .2rem 1rem .2rem 0; }
-button { font: inherit; padding: .3rem 1rem; }
-@media (prefers-color-scheme: dark) {
-  body { color: #e6e6e6; background: #161616; } pre { background: #262626; } }
-"""
-
-_SCRIPT = """
-const output = document.getElementById("output");
-document.getElementById("form").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const ids = document.getElementById("ids").value.split("\\n").map((id) => id.trim());
-  output.textContent = "waiting for predictions ..";
-  try {
-    const response = await fetch("predict", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ ids: ids.filter((id) => id) }),
-    });
-    output.textContent = response.status + "\\n" + JSON.stringify(await response.json(), null, 2);
-  } catch (error) {
-    output.textContent = "vesper serve cannot be reached";
-  }
-});
-"""
-
-
-POLICY = policy_of(script=_SCRIPT, style=_STYLE)
-
-
-def page_of(predictor: NodePredictor, *, peer: str) -> str:
-    """Render the page."""
-    run = predictor.run
-    classes = ", ".join(escape(str(name)) for name in run.calibration.classes[:20])
-    probabilities = f"probabilities of {len(run.calibration.classes)} classes ({classes})"
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><title>vesper serve</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>
-<body>
-<h1>vesper serve</h1>
-<p>Predictions of a model that was trained with <b>{escape(peer)}</b>: method
-<code>{escape(run.config.run.method)}</code>, plan {escape(run.plan)}. Each prediction is
-{probabilities if classes else "a score"}.</p>
-<form id="form"><p><label for="ids">Ids, one per line</label>
-<textarea id="ids" rows="4" autofocus></textarea></p><p><button>Predict</button></p></form>
-<pre id="output" role="status" aria-live="polite"></pre>
-<h2>For programs</h2>
-<table>
-<tr><td><code>POST /predict</code></td><td><code>{{"ids": ["u1", "u2"]}}</code></td></tr>
-<tr><td><code>GET /budget</code></td><td>what is spent and left of the graph's budget</td></tr>
-<tr><td><code>GET /health</code></td><td>whether {escape(peer)} is reachable</td></tr>
-<tr><td><a href="openapi.json"><code>GET /openapi.json</code></a></td><td>OpenAPI</td></tr>
-</table>
-<p>Answers are stored here: a repeated request costs nothing and sends nothing to {escape(peer)}.
-A snapshot is charged to the budget of its graph when it is first queried. While {escape(peer)} is
-unreachable (503), stored answers are still available.</p>
-<script>{_SCRIPT}</script>
-</body>
-</html>
-"""

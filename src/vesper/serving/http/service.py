@@ -15,9 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 from vesper.errors import InputError, PeerError, VesperError
-from vesper.serving.http.openapi import POLICY, openapi_of, page_of
+from vesper.serving.http.openapi import openapi_of
 from vesper.serving.http.request_ids import BadRequestError, Id, parse_ids
 from vesper.serving.http.server import HttpResponse, error_response, json_response, page_response
+from vesper.serving.http.service_page import POLICY, page_of
 from vesper.serving.predictor import QUICK_TIMEOUT, NodePredictor, Predictions
 
 UNREACHABLE_ADVICE = "start `vesper party data --config FILE --answer` there, then try again"
