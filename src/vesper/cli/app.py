@@ -136,9 +136,9 @@ def main() -> None:
         if not is_out_of_memory(error):
             raise
         _fail(OUT_OF_MEMORY_MESSAGE, 1)
-    except Interrupted:
+    except Interrupted as interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignore further Ctrl-C
-        _fail("interrupted; incomplete output was removed", 130)
+        _fail(f"interrupted; {interrupted}", 130)
 
 
 def _fail(message: str, exit_code: int) -> NoReturn:

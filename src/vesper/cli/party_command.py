@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from vesper.cli.console import print_json, print_line, print_table, progress_display
-from vesper.cli.interrupt import until_interrupted
+from vesper.cli.interrupt import interruptible, until_interrupted
 from vesper.session.observer import ProgressObserver
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def data(
     if graph is not None:
         party = settings.party.model_copy(update={"graph": expect_graph_name(graph)})
         settings = settings.model_copy(update={"party": party})
-    result = _run_party(run_data_party, settings, resume=resume, as_json=as_json)
+    result = _run_party(run_data_party, settings, own=settings, resume=resume, as_json=as_json)
     if result is None:
         return
     facts = result.privacy
@@ -112,7 +113,9 @@ def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOptio
         finish_own_graph(table)
         _wait_for_unfinished_peers(table.own, remaining_peers(table))
         return
-    result = _run_party(run_label_party_with_peers, table, resume=resume, as_json=as_json)
+    result = _run_party(
+        run_label_party_with_peers, table, own=table.own, resume=resume, as_json=as_json
+    )
     if result is None:
         return
     print_table(
@@ -165,17 +168,26 @@ def _run_party(
     run: Callable[..., R],
     settings: "PartyConfig | MultiPartyConfig",
     *,
+    own: "PartyConfig",
     resume: bool,
     as_json: bool,
 ) -> R | None:
     """Run one side; return its result unless it was printed as JSON."""
     os.umask(PRIVATE_UMASK)
-    with progress_display() as progress:
+    with interruptible(partial(_how_to_resume, own)), progress_display() as progress:
         result = run(settings, resume=resume, observer=TerminalObserver(progress))
     if as_json:
         print_json(result.as_json())
         return None
     return result
+
+
+def _how_to_resume(settings: "PartyConfig") -> str:
+    """Say what an interrupted run keeps, and how it goes on."""
+    verb = f"vesper party {settings.party.role} --config {settings.path}"
+    if not any(settings.party.state.rglob("session")):
+        return f"the run had not started; start it with `{verb}`"
+    return f"what was done is in {settings.party.state}; continue with `{verb} --resume`"
 
 
 def _serve_embeddings(settings: "PartyConfig", snapshot: Path | None, graph: str | None) -> None:

@@ -147,6 +147,8 @@ class Result(StoredResult):
 
 
 SIMULATED = "simulated from the seed: not private"
+DRAWN_BY_DATA_PARTY = "drawn by the data party"
+"""Where noise comes from, as the label party knows it."""
 SECURE = "from the operating system's secure generator"
 
 
