@@ -56,12 +56,14 @@ def data(
 
     With --answer it serves a finished run until Ctrl-C.
     """
-    from vesper.deployment.data_process import run_data_party
-    from vesper.deployment.state_folder import return_reservation
     from vesper.errors import InputError
     from vesper.privacy.ledger.graph_name import expect_graph_name
 
     settings = load_data_settings(config, "data")
+
+    from vesper.deployment.data_process import run_data_party  # loads torch: settings are right
+    from vesper.deployment.state_folder import return_reservation
+
     if serve_embeddings:
         if resume or as_json:
             raise InputError("--answer: expected without --resume and --json; remove them")
@@ -103,11 +105,12 @@ def data(
 @app.command("label")
 def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOption = False) -> None:
     """Run the label party until the contract is fulfilled."""
+    table = load_label_settings(config)
+
     from vesper.deployment.label_process import remaining_peers, run_label_party_with_peers
     from vesper.deployment.own_graph import finish_own_graph
     from vesper.deployment.state_folder import is_finished
 
-    table = load_label_settings(config)
     if resume and is_finished(table.own):
         os.umask(PRIVATE_UMASK)
         finish_own_graph(table)

@@ -6,7 +6,6 @@ file of settings may serve several methods.
 
 from collections.abc import Callable
 
-from vesper.errors import InputError
 from vesper.method.base import Method
 from vesper.method.baselines.gnn import GcnMethod, GinMethod
 from vesper.method.baselines.hop_releases import GapMethod, ProgapMethod
@@ -15,7 +14,8 @@ from vesper.method.baselines.noisy_graph import EdgeRandMethod, LapGraphMethod
 from vesper.method.baselines.paper import PaperMethod
 from vesper.method.baselines.vfgnn import VfgnnMethod
 from vesper.method.certified.method import CertifiedMethod
-from vesper.method.settings import Config, PrivacySettings, RunSettings, current_name
+from vesper.method.names import expect_method_name
+from vesper.method.settings import Config, PrivacySettings, RunSettings
 
 _ALL: tuple[Method, ...] = (
     CertifiedMethod(),
@@ -35,10 +35,7 @@ METHODS: dict[str, Method] = {method.name: method for method in _ALL}
 
 def find_method(name: str) -> Method:
     """Return the method of this name, or of this former name."""
-    name = current_name(name)
-    if name not in METHODS:
-        raise InputError(f"method: expected one of {', '.join(METHODS)}, got '{name}'")
-    return METHODS[name]
+    return METHODS[expect_method_name(name)]
 
 
 SUM_BASELINES = {"gap", "progap"}
