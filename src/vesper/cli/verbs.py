@@ -58,7 +58,7 @@ PURPOSE_WIDTH, NAME_WIDTH, CELL_WIDTH = 8, 11, 36
 class Verbs(TyperGroup):
     """A group of verbs: examples in their help, and no option twice."""
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Find a verb, and add its examples."""
         command = super().get_command(ctx, cmd_name)
         path = cmd_name if ctx.parent is None else f"{ctx.info_name} {cmd_name}"
@@ -67,7 +67,7 @@ class Verbs(TyperGroup):
             command.epilog = f"\b\n{heading('Examples:')}\n{lines}"  # \b: lines stay as they are
         return command
 
-    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the verb that the arguments name, and refuse options that are given twice."""
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, TyperGroup):
@@ -78,7 +78,7 @@ class Verbs(TyperGroup):
 class AllVerbs(Verbs):
     """The group of all verbs, whose help fits on one screen."""
 
-    def format_help(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help by purpose."""
         formatter.write(f"{heading('Usage:')} {ctx.command_path} VERB [OPTIONS] [ARGS]...\n\n")
         formatter.write(f"  {self.help}\n\n")
