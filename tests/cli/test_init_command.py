@@ -88,7 +88,7 @@ def test_the_address_is_written(terminal: "Terminal", tmp_path: Path) -> None:
     ]
 
 
-def test_an_example_of_an_address_is_said_to_be_one(terminal: "Terminal", tmp_path: Path) -> None:
+def test_an_example_of_an_address_is_marked_as_such(terminal: "Terminal", tmp_path: Path) -> None:
     assert terminal.run("init", "label", "--out", tmp_path / "label.toml") == 0
     assert "party.connect is an example" in terminal.out
 

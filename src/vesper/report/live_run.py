@@ -88,9 +88,21 @@ def _journal_folder(run: Path) -> Path | None:
     )
 
 
-def _finished_status(run: Path, journal: JournalSummary | None) -> RunStatus:
+def charged_ledger(run: Path) -> Path | None:
+    """Find the ledger that the edges of a run were charged to, as its journal has it.
+
+    None for a simulation with its own ledger, and for the label party.
+    """
+    return _ledger_of_edges(read_journal(run))
+
+
+def _ledger_of_edges(journal: JournalSummary | None) -> Path | None:
     # The label party has a ledger too, but of labels.
-    ledger = None if journal is None or journal.side == "label" else journal.ledger
+    return None if journal is None or journal.side == "label" else journal.ledger
+
+
+def _finished_status(run: Path, journal: JournalSummary | None) -> RunStatus:
+    ledger = _ledger_of_edges(journal)
     done = read_run(run, ledger=ledger)
     contents = contents_of_run(run, ledger=ledger) if "metric" in done.result else None
     return RunStatus(
