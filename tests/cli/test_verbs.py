@@ -12,8 +12,8 @@ import typer.main
 from vesper.cli.app import app
 from vesper.cli.examples import EXAMPLES
 from vesper.cli.verbs import VERBS_BY_PURPOSE, Verbs
-from vesper.method.names import METHOD_NAMES
 from vesper.method.registry import METHODS
+from vesper.method.settings import METHOD_NAMES
 from vesper.session.config import PRESETS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from vesper.errors import InputError
 
 
 def _complete_methods(incomplete: str) -> list[str]:
-    from vesper.method.names import METHOD_NAMES
+    from vesper.method.settings import METHOD_NAMES
 
     return [name for name in METHOD_NAMES if name.startswith(incomplete)]
 

@@ -6,7 +6,6 @@ In reading order:
 - `settings`: every setting of a run, and whether it can change epsilon.
 - `noise_plan`: from a budget to the noise of each release.
 - `certified`: the certified method. `baselines`: everything that it is compared with.
-- `names`: names of all methods, which are known before anything heavy is loaded.
 - `registry`: methods by name, and which settings each of them reads.
 - `options`: aggregators, decoders and encoders, and which methods have a choice.
 - `export_columns`: released sums and logits as named columns.

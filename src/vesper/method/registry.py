@@ -14,8 +14,7 @@ from vesper.method.baselines.noisy_graph import EdgeRandMethod, LapGraphMethod
 from vesper.method.baselines.paper import PaperMethod
 from vesper.method.baselines.vfgnn import VfgnnMethod
 from vesper.method.certified.method import CertifiedMethod
-from vesper.method.names import expect_method_name
-from vesper.method.settings import Config, PrivacySettings, RunSettings
+from vesper.method.settings import Config, PrivacySettings, RunSettings, expect_method_name
 
 _ALL: tuple[Method, ...] = (
     CertifiedMethod(),

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from vesper.errors import InputError
+
 
 class Settings(BaseModel):
     """Base of settings: frozen, and strict about unknown keys."""
@@ -75,6 +77,35 @@ METHOD_ALIASES = {
 def current_name(method: str) -> str:
     """Return the current name of a method."""
     return METHOD_ALIASES.get(method, method)
+
+
+METHOD_NAMES = (
+    "certified",
+    "paper-gin",
+    "paper-gcn",
+    "mlp",
+    "gin",
+    "gcn",
+    "vfgnn",
+    "gap",
+    "progap",
+    "edgerand",
+    "lapgraph",
+)
+"""All methods, in the order of the registry, which has the methods themselves: known before
+anything heavy is loaded."""
+
+
+def expect_method_name(name: str) -> str:
+    """Return the current name of a method.
+
+    Raises:
+        InputError: there is no such method.
+    """
+    name = current_name(name)
+    if name not in METHOD_NAMES:
+        raise InputError(f"method: expected one of {', '.join(METHOD_NAMES)}, got '{name}'")
+    return name
 
 
 class RunSettings(Settings):

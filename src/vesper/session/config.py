@@ -22,8 +22,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from vesper.errors import InputError
-from vesper.method.names import expect_method_name
-from vesper.method.settings import Config, PrivacySettings, RunSettings
+from vesper.method.settings import Config, PrivacySettings, RunSettings, expect_method_name
 
 PAPER: Mapping[str, Any] = {
     "learning_rate": 0.001,
