@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vesper.cli import app as app_module
+from vesper.deployment.config.template import template_text
 from vesper.version import VERSION
 
 if TYPE_CHECKING:
@@ -249,3 +250,36 @@ def test_other_failures_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(app_module, "app", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         app_module.main()
+
+
+WITHOUT_TORCH = """
+import sys
+
+from vesper.cli.app import main
+
+sys.modules["torch"] = None  # importing it fails
+sys.argv = ["vesper", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "line", "message"),
+    [
+        ("epochs=many", ("#epochs = 60", 'epochs = "many"'), "setting 'run.epochs'"),
+        ("epohcs=1", ("#epochs = 60", "epohcs = 1"), "epohcs'"),
+        ("method=magic", ('method = "certified"', 'method = "magic"'), "method: expected one of"),
+        ("epsilon=-1", ("epsilon = 4.0", "epsilon = -1"), "setting 'privacy.epsilon'"),
+    ],
+)
+def test_invalid_settings_are_refused_before_torch_is_loaded(
+    tmp_path: Path, setting: str, line: tuple[str, str], message: str
+) -> None:
+    path = tmp_path / "party.toml"
+    path.write_text(template_text("data", path.name).replace(*line))
+    simulate = ("simulate", "--data", "none", "--out", "none", "--set", setting)
+    for arguments in (simulate, ("party", "data", "--config", str(path))):
+        command = [sys.executable, "-c", WITHOUT_TORCH, *arguments]
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert ended.returncode == 2, ended.stderr
+        assert message in ended.stderr

@@ -48,6 +48,14 @@ def test_secretflow_every_charge_is_shown(terminal: "Terminal", ledger: Path) ->
         assert word in terminal.out
 
 
+def test_the_sum_of_counts_and_releases_is_explained(terminal: "Terminal", ledger: Path) -> None:
+    assert terminal.run("budget", "show", ledger, "--json") == 0
+    spent = json.loads(terminal.out)["graphs"][0]["spent_epsilon"]
+    assert terminal.run("budget", "show", ledger) == 0
+    explained = f"epsilon {spent:.4g} spent = 0.5 for counts + {spent - 0.5:.4g} for everything"
+    assert explained in " ".join(terminal.out.split())
+
+
 def test_use_without_a_guarantee_is_shown(terminal: "Terminal", ledger: Path) -> None:
     opened = Ledger(ledger, clock=lambda: 0.0)
     open_account(opened, "graph-one", num_nodes=9).note_unprotected(run="raw", plan="none")

@@ -70,9 +70,34 @@ def test_nobody_is_prompted_who_has_given_the_name_or_has_no_graph(
         assert "Name of the graph" not in terminal.out + terminal.err
 
 
+def test_the_address_is_written(terminal: "Terminal", tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("label.toml", "listening.toml", "data.toml")]
+    assert terminal.run("init", "label", "--connect", "127.0.0.1:7101", "--out", files[0]) == 0
+    assert "is an example" not in terminal.out
+    assert terminal.run("init", "label", "--listen", "0.0.0.0:7102", "--out", files[1]) == 0
+    data = ("data", "--graph", "payments", "--connect", "bank.example:7102")
+    assert terminal.run("init", *data, "--out", files[2]) == 0
+    addresses = [
+        (party.listen and str(party.listen), party.connect and str(party.connect))
+        for party in (load_party_config(path).party for path in files)
+    ]
+    assert addresses == [
+        (None, "127.0.0.1:7101"),
+        ("0.0.0.0:7102", None),
+        (None, "bank.example:7102"),
+    ]
+
+
+def test_an_example_of_an_address_is_marked_as_such(terminal: "Terminal", tmp_path: Path) -> None:
+    assert terminal.run("init", "label", "--out", tmp_path / "label.toml") == 0
+    assert "party.connect is an example" in terminal.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("label", "--connect", "platform.example"), "--connect: expected 'host:port'"),
+        (("label", "--connect", "a:1", "--listen", "b:2"), "--listen, --connect: expected one"),
         (("data", "--graph", "two words"), "letters, digits"),
         (("data", "--graph", ""), "letters, digits"),
         (("label", "--graph", "payments"), "the label party's file has no graph"),

@@ -30,6 +30,14 @@ def test_raised_in_the_block_and_handlers_are_restored(number: signal.Signals) -
     assert handlers() == before
 
 
+def test_an_inner_block_says_how_to_go_on() -> None:
+    outer, inner = interruptible(), interruptible(lambda: "continue with --resume")
+    with pytest.raises(Interrupted, match="continue with --resume"), outer, inner:
+        interrupt()
+    with pytest.raises(Interrupted, match="incomplete output was removed"), interruptible():
+        interrupt()
+
+
 def turn_into_another_error() -> None:
     try:
         interrupt()

@@ -1,13 +1,15 @@
 """`vesper party`: only this user can read what it writes, whatever the shell's umask."""
 
 import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vesper.deployment.config.party_config import PartyConfig
+from vesper.deployment.config.party_config import PartyConfig, load_party_config
 from vesper.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,3 +51,30 @@ def test_only_this_user_can_read_its_files(
     assert terminal.run("party", *verb, "--config", settings) == 2
     assert (tmp_path / "written").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "made").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("role", ["data", "label"])
+def test_an_interrupted_party_says_how_to_go_on(
+    terminal: "Terminal",
+    institutions: "Institutions",
+    monkeypatch: pytest.MonkeyPatch,
+    role: str,
+) -> None:
+    settings = institutions.settings[role == "label"]
+    state = load_party_config(settings).party.state
+    has_started = False
+
+    def run(*arguments: object, **options: object) -> None:
+        if has_started:
+            state.mkdir(exist_ok=True)
+            (state / "session").touch()
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)  # is cut short
+
+    monkeypatch.setattr("vesper.deployment.data_process.run_data_party", run)
+    monkeypatch.setattr("vesper.deployment.label_process.run_label_party_with_peers", run)
+    assert terminal.run("party", role, "--config", settings) == 130
+    assert f"start it with `vesper party {role} --config {settings}`" in terminal.err
+    has_started = True
+    assert terminal.run("party", role, "--config", settings) == 130
+    assert f"continue with `vesper party {role} --config {settings} --resume`" in terminal.err

@@ -65,3 +65,17 @@ def test_a_registry_record(terminal: "Terminal", folders: Path, tmp_path: Path) 
     assert "--out, --registry: expected at least one" in terminal.err
     assert terminal.run("report", run, "--out", tmp_path / "a.html", "--name", "x") == 2
     assert "--name: expected only with --registry" in terminal.err
+
+
+def test_charges_come_from_the_ledger_that_the_run_was_charged_to(
+    terminal: "Terminal", folders: Path, tmp_path: Path
+) -> None:
+    run, page, ledger = tmp_path / "run", tmp_path / "page.html", tmp_path / "all.sqlite"
+    arguments = ["--data", folders, "--out", run, "--set", "epochs=1", "--ledger", ledger]
+    assert terminal.run("simulate", *arguments) == 0
+    assert terminal.run("report", run, "--out", page) == 0
+    assert "Budget of this run" in page.read_text()
+    assert terminal.run("budget", "show", ledger, "--json") == 0
+    charges = json.loads(terminal.out)["charges"]
+    releases = sum(charge["charges"] for charge in charges)
+    assert f"Releases of this run</th><td>{releases}<" in page.read_text()

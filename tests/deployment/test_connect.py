@@ -1,5 +1,6 @@
 """Two parties connect over loopback, each with its certificate, or not at all."""
 
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,8 +10,9 @@ import pytest
 
 from vesper.deployment.certificate_watch import credentials_of
 from vesper.deployment.config.party_config import load_party_config
-from vesper.deployment.connect import peer_connection
+from vesper.deployment.connect import peer_connection, peer_connector
 from vesper.errors import InputError, PeerError
+from vesper.transport.close_reason import CloseReason
 
 if TYPE_CHECKING:
     from tests.conftest import Institutions
@@ -34,6 +36,37 @@ def test_an_absent_peer(institutions: "Institutions") -> None:
     for path in institutions.settings:
         with pytest.raises(PeerError):
             frame_received(path)
+
+
+UNKNOWN = "the host 'no-such-host.invalid' cannot be resolved; set party.connect"
+
+
+def test_a_host_that_nobody_knows_ends_the_first_connection_at_once(
+    institutions: "Institutions",
+) -> None:
+    address = str(load_party_config(institutions.settings[1]).party.connect)
+    institutions.change(f'connect = "{address}"', 'connect = "no-such-host.invalid:7101"')
+    config = load_party_config(institutions.settings[1])
+    assert config.party.when_lost == "wait"
+    with peer_connector(config) as dial, pytest.raises(InputError, match=UNKNOWN):
+        dial(None)
+
+
+def test_a_host_that_is_not_known_later_is_waited_for(
+    institutions: "Institutions", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, label = (load_party_config(path) for path in institutions.settings)
+
+    def unknown(*address: object, **options: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    with peer_connector(data) as accept, peer_connector(label) as dial:
+        for _ in range(2):
+            with ThreadPoolExecutor(1) as pool:
+                accepted = pool.submit(accept, None)
+                dial(None).close(CloseReason.DONE)
+                accepted.result().close(CloseReason.DONE)
+            monkeypatch.setattr(socket, "getaddrinfo", unknown)
 
 
 def test_a_certificate_that_has_expired(institutions: "Institutions") -> None:

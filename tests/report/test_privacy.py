@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from scipy.stats import norm
 
-from vesper.privacy.accounting.gaussian import delta_of
+from vesper.privacy.accounting.gaussian import delta_of, mu_of
 from vesper.report.budget_section import best_guess, best_guess_gaussian, best_guess_with_counts
 from vesper.report.contents import Contents
 from vesper.report.registry_record import Publisher, registry_record
-from vesper.report.sections import privacy_figures
-from vesper.report.words import labels_of, meaning_of, not_covered
+from vesper.report.sections import privacy_figures, privacy_section
+from vesper.report.words import UPPER_BOUND, labels_of, meaning_of, not_covered
 from vesper.session.config import load_config
 
 Make = Callable[..., Contents]
@@ -52,6 +52,31 @@ def test_the_bet_follows_from_the_guarantee(contents: Make) -> None:
     assert contents(secure=False).privacy.best_guess == 1.0
     assert contents("paper").privacy.best_guess == 1.0
     assert contents("edge-free", secure=False).privacy.best_guess == 0.5
+
+
+def test_without_a_ledger_the_bet_is_that_of_the_planned_noise(contents: Make) -> None:
+    charged = contents().privacy
+    for planned in (
+        replace(charged, run_charges=None),
+        replace(charged, run_charges=None, is_upper_bound=True),
+    ):
+        assert planned.best_guess == pytest.approx(norm.cdf(mu_of(epsilon=4.0, delta=1e-6) / 2))
+        assert planned.best_guess < best_guess(epsilon=4.0, delta=1e-6) - 0.3
+    pure = replace(charged, run_charges=None, noise_stds=(), delta=0.0)
+    assert pure.best_guess == best_guess(epsilon=4.0, delta=0.0)
+
+
+def test_the_page_of_the_party_without_the_ledger_says_that_its_numbers_are_bounds(
+    contents: Make,
+) -> None:
+    charged = contents()
+    bound = replace(charged.privacy, run_charges=None, is_upper_bound=True)
+    page = privacy_section(bound, charged.config)
+    assert "at least 2.4, 2.4" in page
+    assert UPPER_BOUND in page
+    page = privacy_section(charged.privacy, charged.config)
+    assert "at least 2.4" not in page
+    assert UPPER_BOUND not in page
 
 
 def test_only_certified_noise_from_the_operating_system_is_private(contents: Make) -> None:

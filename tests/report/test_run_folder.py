@@ -7,6 +7,7 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.report.run_folder import privacy_from, read_run
+from vesper.session.result import DRAWN_BY_DATA_PARTY, SECURE, SIMULATED
 
 FACTS: dict[str, Any] = {
     "plan": "certified",
@@ -37,6 +38,13 @@ def test_only_certified_sessions_and_edge_free_runs_are_private(
     assert privacy.is_private is is_private
     assert privacy.releases == 2, "the noise of the probe is not in the list"
     assert ("session abababab" in privacy.covers) is (session is not None)
+
+
+def test_only_the_party_without_the_ledger_states_bounds() -> None:
+    stored = {SECURE: False, SIMULATED: False, DRAWN_BY_DATA_PARTY: True}
+    for noise, is_bound in stored.items():
+        privacy = privacy_from({**FACTS, "noise": noise}, session="1234", run_charges=None)
+        assert privacy.is_upper_bound is is_bound
 
 
 def test_without_a_certificate_epsilon_is_infinite() -> None:

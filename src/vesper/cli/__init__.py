@@ -5,5 +5,6 @@
 - `budget_decisions`: the verbs of `vesper budget` that write to a ledger;
 - `setting_options`: settings on the command line, `--set` among them;
 - `console`, `side_by_side`: tables, JSON and progress on a terminal or in a pipe;
-- `interrupt`: verbs that run until Ctrl-C.
+- `verbs`, `examples`: help by purpose and with examples; options that are given twice are refused;
+- `interrupt`: verbs that run until Ctrl-C, and what an interrupted one says.
 """

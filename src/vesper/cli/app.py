@@ -39,12 +39,13 @@ from vesper.cli import (
     study_command,
 )
 from vesper.cli.interrupt import Interrupted, interruptible
+from vesper.cli.verbs import AllVerbs, Verbs
 from vesper.errors import VesperError
 from vesper.version import VERSION
 
 EXIT_CODES = (
-    "Exit codes: 0 success, 1 the run failed, 2 invalid input, 3 refused by the privacy budget, "
-    "4 the peer failed, 130 stopped by Ctrl-C."
+    "Exit codes: 0 success, 1 the run failed, 2 invalid input, 3 refused by the\n"
+    "privacy budget, 4 the peer failed, 130 stopped by Ctrl-C."
 )
 
 OUT_OF_MEMORY_MESSAGE = (
@@ -58,18 +59,19 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # this program reports errors i
 
 app = typer.Typer(
     name="vesper",
-    help="Train a graph neural network across two institutions with certified edge privacy.",
+    cls=AllVerbs,
+    help="Train a graph neural network across two parties with certified edge privacy.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(data_command.app, name="data")
+app.add_typer(data_command.app, name="data", cls=Verbs)
 app.command("prepare")(prepare_command.prepare)
 app.command("degrees")(degrees_command.degrees)
 app.command("plan")(plan_command.plan)
-app.add_typer(budget_command.app, name="budget")
+app.add_typer(budget_command.app, name="budget", cls=Verbs)
 app.command("simulate")(simulate_command.simulate)
 app.command("release")(release_command.release)
 app.command("verify")(release_command.verify)
@@ -79,17 +81,17 @@ app.command("runs")(runs_command.runs)
 app.command("compare")(compare_command.compare)
 app.command("board")(board_command.board)
 app.command("audit")(audit_command.audit)
-app.add_typer(attack_command.app, name="attack")
-app.add_typer(study_command.app, name="study")
+app.add_typer(attack_command.app, name="attack", cls=Verbs)
+app.add_typer(study_command.app, name="study", cls=Verbs)
 app.command("demo")(demo_command.demo)
 app.command("init")(init_command.init)
-app.add_typer(cert_command.app, name="cert")
+app.add_typer(cert_command.app, name="cert", cls=Verbs)
 app.command("contract")(contract_command.contract)
 app.command("preflight")(preflight_command.preflight)
 app.command("align")(align_command.align)
-app.add_typer(party_command.app, name="party")
-app.add_typer(party_command.transcript_app, name="transcript")
-app.add_typer(party_command.transcript_app, name="receipts", hidden=True)  # former name
+app.add_typer(party_command.app, name="party", cls=Verbs)
+app.add_typer(party_command.transcript_app, name="transcript", cls=Verbs)
+app.add_typer(party_command.transcript_app, name="receipts", cls=Verbs, hidden=True)  # former name
 app.command("predict")(predict_command.predict)
 app.command("serve")(serve_command.serve)
 
@@ -109,7 +111,7 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Train a graph neural network across two institutions with certified edge privacy."""
+    """Train a graph neural network across two parties with certified edge privacy."""
 
 
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -144,9 +146,9 @@ def main() -> None:
         if not is_out_of_memory(error):
             raise
         _fail(OUT_OF_MEMORY_MESSAGE, 1)
-    except Interrupted:
+    except Interrupted as interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignore further Ctrl-C
-        _fail("interrupted; incomplete output was removed", 130)
+        _fail(f"interrupted; {interrupted}", 130)
 
 
 def _fail(message: str, exit_code: int) -> NoReturn:

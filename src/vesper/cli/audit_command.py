@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from vesper.cli.console import print_json, print_line, print_table, progress_display
-from vesper.cli.setting_options import settings_from_options
+from vesper.cli.setting_options import MethodOption, settings_from_options
 
 
 def audit(
-    method: Annotated[str | None, typer.Option(help="Method to audit; default: certified.")] = None,
+    method: MethodOption = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default: 4.")] = None,
     trials: Annotated[
         int, typer.Option(help="Runs with each canary, and as many without it.")

@@ -1,5 +1,6 @@
 """`vesper budget show|verify`: the contents of a ledger, and whether it was tampered with."""
 
+import math
 from collections.abc import Iterable
 from contextlib import closing
 from itertools import groupby
@@ -75,6 +76,8 @@ def show(
             )
         if row["simulated"]:
             print_line(f"graph {row['graph']}: SIMULATED noise, not private")
+        if row["sum"]:
+            print_line(f"graph {row['graph']}: {row['sum']}")
         for run in row["open_reservations"]:
             print_line(f"graph {row['graph']}: reserved for run {run}")
         for text in row["overlaps"]:
@@ -82,7 +85,11 @@ def show(
     if charges:
         names = ["run", "what", "charges", "nodes", "first_entry"]
         rows = [[str(charge[name]) for name in names] for charge in charges]
-        print_table("charged", ["run", "what", "charges", "nodes each", "first entry"], rows)
+        print_table(
+            "charged: each is one release",
+            ["run", "what", "charges", "nodes each", "first entry"],
+            rows,
+        )
     print_line(f"head {count}:{digest.hex()[:HEAD_DIGITS]} (keep a note of it elsewhere)")
 
 
@@ -178,8 +185,20 @@ def _account_facts(
         "unprotected_by": balance.unprotected,
         "releases": balance.releases,
         "noise_std": noise_std,
+        "sum": _describe_sum(balance),
         "releases_left": balance.fits(event) if event and budget else None,
     }
+
+
+def _describe_sum(balance: "Balance") -> str:
+    """Explain how counts, whose epsilons add up, and noisy releases make up what is spent."""
+    spent, pure = balance.spent_epsilon(), float(balance.pure)
+    if not (0 < pure < spent < math.inf):
+        return ""
+    return (
+        f"epsilon {spent:.4g} spent = {pure:.4g} for counts + {spent - pure:.4g} for everything "
+        f"released with Gaussian noise, taken together"
+    )
 
 
 def _grouped_charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:

@@ -151,6 +151,7 @@ def progress_display() -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn("{task.fields[bound]}"),
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
     ]
@@ -159,8 +160,9 @@ def progress_display() -> Iterator[Progress]:
 
         def progress(task: str, done: int, total: int, note: str = "") -> None:
             if task not in tasks:
-                tasks[task] = bars.add_task(task, total=total or None, note=note)
-            bars.update(tasks[task], completed=done, total=total or None, note=note)
+                tasks[task] = bars.add_task(task, total=total or None, note=note, bound="")
+            bound = "at most" if task == "training" else ""  # a stage may stop early
+            bars.update(tasks[task], completed=done, total=total or None, note=note, bound=bound)
 
         yield progress
 

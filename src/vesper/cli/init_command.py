@@ -32,11 +32,20 @@ def init(
     ledger: Annotated[
         Path | None, typer.Option(help="Ledger; default: one per user, for all runs.")
     ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(help="Address at which this party waits for the other, e.g. 0.0.0.0:7101."),
+    ] = None,
+    connect: Annotated[
+        str | None,
+        typer.Option(help="Address at which the other party listens, e.g. platform.example:7101."),
+    ] = None,
 ) -> None:
     """Write a template of a party's settings.
 
     The file explains each setting. On a terminal it asks for the name of the graph.
     """
+    from vesper.deployment.config.party_config import expect_address
     from vesper.deployment.config.template import write_template
     from vesper.privacy.ledger.graph_name import expect_graph_name
 
@@ -46,7 +55,17 @@ def init(
         graph = typer.prompt("Name of the graph to protect, such as payments-2026-11")
     if graph is not None:
         expect_graph_name(graph)
-    write_template(out, role.value, graph=graph, ledger=ledger)
-    print_line(
-        f"{out}: fill in [party] and [tls]; [privacy] and [run] must be equal at both parties"
-    )
+    if listen is not None and connect is not None:
+        raise InputError(
+            "--listen, --connect: expected one of them; the other party sets the other"
+        )
+    for option, address in (("--listen", listen), ("--connect", connect)):
+        if address is not None:
+            expect_address(option, address)
+    write_template(out, role.value, graph=graph, ledger=ledger, listen=listen, connect=connect)
+    print_line(f"{out}: check [party] and [tls]; [privacy] and [run] must be equal at both parties")
+    if role is RoleArgument.label and listen is None and connect is None:
+        print_line(
+            "party.connect is an example: set it to the address at which the data party listens, "
+            "or give it here with --connect"
+        )

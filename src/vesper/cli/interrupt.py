@@ -3,11 +3,13 @@
 Libraries may turn the exception into one of their own (DuckDB does), or lose it where Python cannot
 raise (in `__del__`). The first is recognised by what happened before; after the second, the signal
 is repeated.
+
+A verb that can be continued says how: an inner `interruptible` gives its advice to the exception.
 """
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -19,13 +21,27 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 REPEAT_SECONDS = 0.05
 
 
+DISCARDED = "incomplete output was removed"
+
+
 class Interrupted(BaseException):
     """Ctrl-C or SIGTERM. Typer would turn a KeyboardInterrupt into exit code 1."""
 
+    def __init__(self, advice: str = DISCARDED) -> None:
+        super().__init__(advice)
+
+
+def _no_advice() -> str:
+    return DISCARDED
+
 
 @contextmanager
-def interruptible() -> Iterator[None]:
-    """Raise Interrupted in the block on Ctrl-C and SIGTERM, and nothing else after it."""
+def interruptible(advice: Callable[[], str] = _no_advice) -> Iterator[None]:
+    """Raise Interrupted in the block on Ctrl-C and SIGTERM, and nothing else after it.
+
+    Args:
+        advice: returns what became of the work, and how to go on; called after an interruption.
+    """
     is_interrupted = False
 
     def interrupt(signum: int, frame: FrameType | None) -> None:
@@ -45,7 +61,7 @@ def interruptible() -> Iterator[None]:
         yield
     except BaseException as error:
         if is_interrupted and not _is_success(error):
-            raise Interrupted from None
+            raise Interrupted(advice()) from None
         raise
     finally:
         sys.unraisablehook = hook

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -15,7 +16,7 @@ from vesper.cli.console import (
     print_warning,
     progress_display,
 )
-from vesper.cli.interrupt import until_interrupted
+from vesper.cli.interrupt import interruptible, until_interrupted
 from vesper.session.observer import ProgressObserver
 
 if TYPE_CHECKING:
@@ -62,12 +63,14 @@ def data(
 
     With --answer it serves a finished run until Ctrl-C.
     """
-    from vesper.deployment.data_process import run_data_party
-    from vesper.deployment.state_folder import return_reservation
     from vesper.errors import InputError
     from vesper.privacy.ledger.graph_name import expect_graph_name
 
     settings = load_data_settings(config, "data")
+
+    from vesper.deployment.data_process import run_data_party  # loads torch: settings are right
+    from vesper.deployment.state_folder import return_reservation
+
     if serve_embeddings:
         if resume or as_json:
             raise InputError("--answer: expected without --resume and --json; remove them")
@@ -83,7 +86,7 @@ def data(
     if graph is not None:
         party = settings.party.model_copy(update={"graph": expect_graph_name(graph)})
         settings = settings.model_copy(update={"party": party})
-    result = _run_party(run_data_party, settings, resume=resume, as_json=as_json)
+    result = _run_party(run_data_party, settings, own=settings, resume=resume, as_json=as_json)
     if result is None:
         return
     facts = result.privacy
@@ -109,17 +112,20 @@ def data(
 @app.command("label")
 def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOption = False) -> None:
     """Run the label party until the contract is fulfilled."""
+    table = load_label_settings(config)
+
     from vesper.deployment.label_process import remaining_peers, run_label_party_with_peers
     from vesper.deployment.own_graph import finish_own_graph
     from vesper.deployment.state_folder import is_finished
 
-    table = load_label_settings(config)
     if resume and is_finished(table.own):
         os.umask(PRIVATE_UMASK)
         finish_own_graph(table)
         _wait_for_unfinished_peers(table.own, remaining_peers(table))
         return
-    result = _run_party(run_label_party_with_peers, table, resume=resume, as_json=as_json)
+    result = _run_party(
+        run_label_party_with_peers, table, own=table.own, resume=resume, as_json=as_json
+    )
     if result is None:
         return
     print_table(
@@ -172,17 +178,30 @@ def _run_party(
     run: Callable[..., R],
     settings: "PartyConfig | MultiPartyConfig",
     *,
+    own: "PartyConfig",
     resume: bool,
     as_json: bool,
 ) -> R | None:
     """Run one side; return its result unless it was printed as JSON."""
     os.umask(PRIVATE_UMASK)
-    with keep_running_without_output(), progress_display() as progress:
+    with (
+        interruptible(partial(_how_to_resume, own)),
+        keep_running_without_output(),
+        progress_display() as progress,
+    ):
         result = run(settings, resume=resume, observer=TerminalObserver(progress))
     if as_json:
         print_json(result.as_json())
         return None
     return result
+
+
+def _how_to_resume(settings: "PartyConfig") -> str:
+    """Say what an interrupted run keeps, and how it goes on."""
+    verb = f"vesper party {settings.party.role} --config {settings.path}"
+    if not any(settings.party.state.rglob("session")):
+        return f"the run had not started; start it with `{verb}`"
+    return f"what was done is in {settings.party.state}; continue with `{verb} --resume`"
 
 
 def _serve_embeddings(settings: "PartyConfig", snapshot: Path | None, graph: str | None) -> None:

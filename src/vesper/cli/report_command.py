@@ -16,7 +16,10 @@ def report(
         Path | None, typer.Option(help="HTML file to write; an existing one is replaced.")
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option(help="The data party's ledger, if available.")
+        Path | None,
+        typer.Option(
+            help="The data party's ledger; default: the one that this side's run was charged to."
+        ),
     ] = None,
     evidence_files: Annotated[
         list[Path] | None,
@@ -46,6 +49,7 @@ def report(
 
     from vesper.errors import InputError
     from vesper.report.contents import contents_of_run
+    from vesper.report.live_run import charged_ledger
     from vesper.report.page import write_page, write_report
     from vesper.report.registry_record import Publisher, registry_record
     from vesper.report.run_folder import read_run
@@ -68,6 +72,7 @@ def report(
         raise InputError(
             f"{', '.join(publisher_options)}: expected only with --registry; add it or remove them"
         )
+    ledger = ledger or charged_ledger(run)
     run_contents = read_run(run, ledger=ledger)
     written = {}
     if out is not None:

@@ -12,6 +12,32 @@ import typer
 from vesper.engine.choice import EngineName
 from vesper.errors import InputError
 
+
+def _complete_methods(incomplete: str) -> list[str]:
+    from vesper.method.settings import METHOD_NAMES
+
+    return [name for name in METHOD_NAMES if name.startswith(incomplete)]
+
+
+def _complete_presets(incomplete: str) -> list[str]:
+    from vesper.session.config import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+MethodOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Method, default: certified; an unknown name lists all.",
+        autocompletion=_complete_methods,
+    ),
+]
+PresetOption = Annotated[
+    str | None,
+    typer.Option(
+        help="The paper's sizes: products, reddit or finance.", autocompletion=_complete_presets
+    ),
+]
 EngineOption = Annotated[
     EngineName,
     typer.Option(help="Where releases are computed: this process, or workers of Ray."),

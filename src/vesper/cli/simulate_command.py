@@ -9,6 +9,8 @@ import typer
 from vesper.cli.console import print_json, print_table, progress_display
 from vesper.cli.setting_options import (
     EngineOption,
+    MethodOption,
+    PresetOption,
     RayAddressOption,
     RayWorkersOption,
     settings_from_options,
@@ -22,9 +24,7 @@ if TYPE_CHECKING:
 def simulate(
     data: Annotated[Path, typer.Option(help="Folder with data/ and label/.")],
     out: Annotated[Path, typer.Option(help="New folder for the run.")],
-    method: Annotated[
-        str | None, typer.Option(help="Method, default: certified; an unknown name lists all.")
-    ] = None,
+    method: MethodOption = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default: 4.")] = None,
     delta: Annotated[
         float | None,
@@ -36,9 +36,7 @@ def simulate(
         int | None,
         typer.Option(help="Makes the run repeatable bit for bit, on the same number of threads."),
     ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="The paper's sizes: products, reddit or finance.")
-    ] = None,
+    preset: PresetOption = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Ledger to charge; default: a new one in the run folder.")
     ] = None,
@@ -71,10 +69,8 @@ def simulate(
     Writes a run folder.
     """
     from vesper.errors import InputError
-    from vesper.method.registry import unused_settings
     from vesper.privacy.ledger.graph_name import expect_graph_name
     from vesper.session.data_parties import is_only_party, load_simulation
-    from vesper.simulation.simulate import simulate as run
 
     overrides = settings_from_options(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
     settings, parties = load_simulation(config, overrides, preset=preset)
@@ -82,6 +78,10 @@ def simulate(
         if not is_only_party(parties[0]):
             raise InputError("--graph: expected one data party; name each graph in its table")
         parties = (parties[0].model_copy(update={"graph": expect_graph_name(graph)}),)
+
+    from vesper.method.registry import unused_settings  # loads torch: after the settings are right
+    from vesper.simulation.simulate import simulate as run
+
     ignored = unused_settings(settings)
     if ignored:
         method = settings.run.method

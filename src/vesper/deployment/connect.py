@@ -3,6 +3,9 @@
 One party listens, the other connects; each identifies the other by its certificate, and reads its
 own files again for every connection (`certificate_watch`). What crosses
 the durable channel is logged in the state folder, and so is the journal.
+
+A host that nobody knows is a mistake in the settings when a party starts, and may be a failure of
+the network later: before the first connection it ends the party, after it the party waits.
 """
 
 from collections.abc import Iterator
@@ -11,6 +14,7 @@ from typing import Protocol
 
 from vesper.deployment.certificate_watch import CertificateWatch, Warn, ignore_warning
 from vesper.deployment.config.party_config import PartyConfig
+from vesper.deployment.handshake import refuse_unknown_host
 from vesper.session.journal import Journal, open_journal
 from vesper.session.observer import SessionObserver
 from vesper.transport.channel import Channel, closing_with_reason
@@ -59,7 +63,8 @@ def peer_connector(
         warn: receives warnings about certificates of either party.
 
     Raises:
-        InputError: the certificate or the address cannot be used.
+        InputError: the certificate or the address cannot be used; the host is not known when the
+            first connection is opened.
     """
     own, watch = config.party, CertificateWatch(config, warn=warn)
     watch.identity()  # refuses files that cannot be used, before anything is tried
@@ -84,8 +89,13 @@ def peer_connector(
             listener.close()
         return
 
+    has_connected = False
+
     def dial(limit: float | None) -> Channel:
-        return connect(
+        nonlocal has_connected
+        if not has_connected:
+            refuse_unknown_host(own.connect)
+        channel = connect(
             str(own.connect),
             identity=watch.identity_for_peer,
             peer=own.peer,
@@ -93,6 +103,8 @@ def peer_connector(
             waiting=waiting_and_watching,
             limit=limit,
         )
+        has_connected = True
+        return channel
 
     yield dial
 

@@ -119,9 +119,26 @@ def bound_socket(address: Address | None) -> socket.socket:
     return listener
 
 
+def refuse_unknown_host(address: Address | None) -> None:
+    """Refuse an address to connect to whose host has no IP address.
+
+    Raises:
+        InputError: the host cannot be resolved.
+    """
+    assert address is not None
+    try:
+        socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
+    except (socket.gaierror, UnicodeError):
+        raise InputError(
+            f"party.connect: the host '{address.host}' cannot be resolved; set party.connect to "
+            f"the host name or IP address and the port at which the other party listens"
+        ) from None
+
+
 def _reach_once(config: PartyConfig, own: PreflightGreeting) -> PeerContact:
     party, address = config.party, config.party.connect
     assert address is not None
+    refuse_unknown_host(address)
     context = tls_context(config, ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols([PROTOCOL, "h2"])
     try:
@@ -130,11 +147,6 @@ def _reach_once(config: PartyConfig, own: PreflightGreeting) -> PeerContact:
             context.wrap_socket(plain, server_hostname=party.peer) as secure,
         ):
             return _exchange_greetings(secure, own, party.peer)
-    except socket.gaierror:
-        raise InputError(
-            f"party.connect: the host '{address.host}' cannot be resolved; fix the name, or use an "
-            f"IP address"
-        ) from None
     except ssl.SSLError as error:
         raise PeerError(f"{address}: {explain_tls_error(error, party.peer)}") from None
     except OSError as error:

@@ -42,7 +42,14 @@ from vesper.session.evaluation_file import write_evaluation
 from vesper.session.label_responses import label_table_fingerprint, make_label_responses
 from vesper.session.label_side import LabelOutcome, label_objective, run_label_session
 from vesper.session.observer import NO_OBSERVER, SessionObserver
-from vesper.session.result import LabelResult, PartyFacts, peak_memory, privacy_facts_of, write_run
+from vesper.session.result import (
+    DRAWN_BY_DATA_PARTY,
+    LabelResult,
+    PartyFacts,
+    peak_memory,
+    privacy_facts_of,
+    write_run,
+)
 from vesper.session.run_spec import least_private
 from vesper.transport.durable_channel import DurableChannel
 
@@ -90,9 +97,6 @@ def saved_peer_runs(table: MultiPartyConfig) -> list[tuple[PartyConfig, PartyCon
             party = pair.party.model_copy(update={"state": folder})
             pairs.append((pair, pair.model_copy(update={"party": party})))
     return pairs
-
-
-DRAWN_BY_DATA_PARTY = "drawn by the data party"
 
 
 def run_label_party(

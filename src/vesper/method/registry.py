@@ -14,13 +14,7 @@ from vesper.method.baselines.noisy_graph import EdgeRandMethod, LapGraphMethod
 from vesper.method.baselines.paper import PaperMethod
 from vesper.method.baselines.vfgnn import VfgnnMethod
 from vesper.method.certified.method import CertifiedMethod
-from vesper.method.settings import (
-    Config,
-    PrivacySettings,
-    RunSettings,
-    current_name,
-    refuse_unknown_method,
-)
+from vesper.method.settings import Config, PrivacySettings, RunSettings, expect_method_name
 
 _ALL: tuple[Method, ...] = (
     CertifiedMethod(),
@@ -40,8 +34,7 @@ METHODS: dict[str, Method] = {method.name: method for method in _ALL}
 
 def find_method(name: str) -> Method:
     """Return the method of this name, or of this former name."""
-    refuse_unknown_method(name)
-    return METHODS[current_name(name)]
+    return METHODS[expect_method_name(name)]
 
 
 SUM_BASELINES = {"gap", "progap"}

@@ -99,10 +99,16 @@ def current_name(method: str) -> str:
     return METHOD_ALIASES.get(method, method)
 
 
-def refuse_unknown_method(name: str) -> None:
-    """Refuse a name that is neither the current nor the former name of a method."""
-    if current_name(name) not in METHOD_NAMES:
+def expect_method_name(name: str) -> str:
+    """Return the current name of a method.
+
+    Raises:
+        InputError: there is no such method.
+    """
+    name = current_name(name)
+    if name not in METHOD_NAMES:
         raise InputError(f"method: expected one of {', '.join(METHOD_NAMES)}, got '{name}'")
+    return name
 
 
 class RunSettings(Settings):

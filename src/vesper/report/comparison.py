@@ -14,7 +14,7 @@ from typing import Any
 from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.report.contents import Contents, contents_of_run
-from vesper.report.live_run import ledger_to_read
+from vesper.report.live_run import charged_ledger
 from vesper.report.privacy import Privacy
 from vesper.report.run_folder import read_run
 from vesper.report.run_list import guarantee_of, stated_epsilon
@@ -156,7 +156,7 @@ def compare_runs(
 
 
 def _read(folder: Path, name: str, ledger: Path | None) -> ComparedRun:
-    ledger = ledger or ledger_to_read(folder)
+    ledger = ledger or charged_ledger(folder)
     run = read_run(folder, ledger=ledger)
     contents = contents_of_run(folder, ledger=ledger) if "metric" in run.result else None
     return ComparedRun(name=name, config=run.config, privacy=run.privacy, contents=contents)

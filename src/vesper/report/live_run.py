@@ -88,6 +88,14 @@ def _journal_folder(run: Path) -> Path | None:
     )
 
 
+def charged_ledger(run: Path) -> Path | None:
+    """Find the ledger that the edges of a run were charged to, as its journal has it.
+
+    None for a simulation with its own ledger, and for the label party.
+    """
+    return _edge_ledger(read_journal(run))
+
+
 def _finished_status(run: Path, journal: JournalSummary | None) -> RunStatus:
     ledger = _edge_ledger(journal)
     done = read_run(run, ledger=ledger)
@@ -101,11 +109,6 @@ def _finished_status(run: Path, journal: JournalSummary | None) -> RunStatus:
         graphs=graph_lines(run, done.result, run_charges=done.privacy.run_charges, ledger=ledger),
         contents=contents,
     )
-
-
-def ledger_to_read(run: Path) -> Path | None:
-    """Return the ledger of edges that this side has noted for a run; None for the default one."""
-    return _edge_ledger(read_journal(run))
 
 
 def _edge_ledger(journal: JournalSummary | None) -> Path | None:

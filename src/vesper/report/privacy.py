@@ -1,11 +1,21 @@
-"""The guarantee of a model: numbers for programs, a verdict in words for a privacy officer."""
+"""The guarantee of a model: numbers for programs, a verdict in words for a privacy officer.
+
+    best guess <= 1 - (1 - tanh(pure / 2)) (1 - Phi(mu / 2))   from the charges of the run
+               <= Phi(mu(epsilon, delta) / 2)                  from the plan: Gaussian noise
+               <= (e^epsilon + delta) / (e^epsilon + 1)        from epsilon and delta alone
+
+A run with Gaussian noise is planned within mu(epsilon, delta), and gets no more than that charged:
+where its owner has spent some of the budget before, it uses more noise (claim L-FILTER). So the
+second bound needs no ledger, and the party that receives the releases can state it.
+"""
 
 import math
 from dataclasses import dataclass
 
 from vesper.drawing.notebook import in_percent, in_short, notebook_table
 from vesper.method.base import NoisePlan
-from vesper.report.budget_section import RunCharges, best_guess
+from vesper.privacy.accounting.gaussian import mu_of
+from vesper.report.budget_section import RunCharges, best_guess, best_guess_gaussian
 from vesper.session.result import draws_noise, plan_text
 
 ONLY_THIS_FIT = (
@@ -43,6 +53,9 @@ class Privacy:
     """Number of releases in the noise plan; None: one per entry of `noise_stds`."""
     simulated: bool = False
     """Whether noise was drawn from a seed, so that it is repeatable and protects nothing."""
+    is_upper_bound: bool = False
+    """Whether noise and best guess follow from the agreed plan alone, because this party has no
+    ledger: the noise was at least, the guess is at most what is stated."""
 
     @property
     def plan(self) -> str:
@@ -64,6 +77,9 @@ class Privacy:
         if not self.is_private:
             return 1.0
         whole = best_guess(epsilon=self.epsilon, delta=self.delta or 0.0)
+        if self.delta and any(self.noise_stds):
+            mu = mu_of(epsilon=self.epsilon, delta=self.delta)
+            whole = min(whole, best_guess_gaussian(mu=mu))
         return min(whole, self.run_charges.best_guess) if self.run_charges else whole
 
     @property

@@ -12,6 +12,7 @@ from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.report.budget_section import RunCharges, read_run_charges
 from vesper.report.privacy import Privacy
+from vesper.session.result import DRAWN_BY_DATA_PARTY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,7 @@ def privacy_from(
         run_charges=run_charges,
         planned_releases=facts["releases"],
         simulated=is_simulated,
+        is_upper_bound=run_charges is None and facts["noise"] == DRAWN_BY_DATA_PARTY,
     )
 
 

@@ -62,8 +62,10 @@ def _release_facts(privacy: Privacy, config: Config) -> dict[str, str]:
     return {
         **computed,
         "Noise": escape(privacy.noise),
-        "Number of releases": str(privacy.releases),
-        "Standard deviation of the noise": stds or "-",
+        "Releases of this run": str(privacy.releases),
+        "Standard deviation of the noise": f"at least {stds}"
+        if stds and privacy.is_upper_bound
+        else stds or "-",
         "The budget covers": escape(privacy.covers),
     }
 
@@ -77,7 +79,15 @@ def budget_section(run_charges: RunCharges) -> str:
     bar = ""
     if run_charges.planned_epsilon is not None and math.isfinite(run_charges.planned_epsilon):
         bar = gauge(run_charges.spent_epsilon, run_charges.planned_epsilon, name="epsilon")
-    return f"<section><h2>Budget of the run</h2>{bar}{table(rows)}</section>"
+    note = f'<p class="note">{escape(ONLY_THIS_RUN)}</p>'
+    return f"<section><h2>Budget of this run</h2>{bar}{table(rows)}{note}</section>"
+
+
+ONLY_THIS_RUN = (
+    "Charges and releases of this run only. What else was charged under the graph's name (counts, "
+    "other runs) adds to this; for the owner, `vesper budget show` lists everything and says how "
+    "it adds up."
+)
 
 
 def moment(time: float) -> str:

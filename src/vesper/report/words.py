@@ -46,7 +46,17 @@ def meaning_of(privacy: Privacy) -> list[str]:
         f"everything it received, the label party guesses right with probability at most "
         f"<b>{share}</b>. A blind guess is right in 50 % of cases; reading the graph itself, in "
         "100 %.",
+        *([UPPER_BOUND] if privacy.is_upper_bound else []),
     ]
+
+
+UPPER_BOUND = (
+    "This page knows the agreed plan, and not the data party's ledger. If the data party had spent "
+    "some of its budget before (on a degree histogram, say), it added more noise than planned. So "
+    "the noise stated here is the least, and the probability the largest, that the plan allows; "
+    "the data party's page has the noise as charged, and a probability that is the same or smaller."
+)
+"""Why the numbers of the label party's page may differ from those of the data party's."""
 
 
 def not_covered(privacy: Privacy) -> list[str]:

@@ -24,12 +24,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from vesper.errors import InputError
-from vesper.method.settings import (
-    Config,
-    PrivacySettings,
-    RunSettings,
-    refuse_unknown_method,
-)
+from vesper.method.settings import Config, PrivacySettings, RunSettings, expect_method_name
 from vesper.privacy.planning.paper_plan import PAPER_BATCH_SIZE, PAPER_DATASETS
 
 PAPER: Mapping[str, Any] = {
@@ -219,13 +214,15 @@ def load_config_and_parties(
 
 def checked_config(given: Tables, *, path: Path | None, preset: str | None = None) -> Config:
     """Apply the given settings over the defaults of their method and a preset, and check them."""
-    name = given.get("run", {}).get("method", RunSettings().method)
-    _refuse_invalid(given, path=path)  # in a moment; methods take seconds to import
-    from vesper.method.registry import find_method
+    name = expect_method_name(str(given.get("run", {}).get("method", RunSettings().method)))
+    chosen = find_preset(preset) if preset else {}
+    _refuse_wrong_values(given, path)
+
+    from vesper.method.registry import find_method  # loads torch, which takes seconds
 
     tables: Tables = {}
-    _set_values(tables, find_method(str(name)).defaults)
-    _set_values(tables, find_preset(preset) if preset else {})
+    _set_values(tables, find_method(name).defaults)
+    _set_values(tables, chosen)
     for table, values in given.items():
         tables.setdefault(table, {}).update(values)
     return _refuse_invalid(tables, path=path)
@@ -236,8 +233,17 @@ def _refuse_invalid(tables: Tables, *, path: Path | None) -> Config:
         config = Config.model_validate(tables)
     except ValidationError as error:
         raise InputError(explain_first_error(path, error, KEYS)) from None
-    refuse_unknown_method(config.run.method)
+    expect_method_name(config.run.method)
     return config
+
+
+def _refuse_wrong_values(given: Tables, path: Path | None) -> None:
+    """Refuse a value that is wrong whatever the method's defaults are."""
+    try:
+        Config.model_validate(given)
+    except ValidationError as error:
+        if len(error.errors()[0]["loc"]) > 1:  # otherwise it is about several values together
+            raise InputError(explain_first_error(path, error, KEYS)) from None
 
 
 def _set_values(tables: Tables, values: Mapping[str, Any]) -> None:

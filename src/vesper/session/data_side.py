@@ -12,7 +12,8 @@ charged:
 """
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,13 +73,31 @@ def roster_nodes(data: DataHoldings, roster: Roster) -> Nodes:
     if len(unknown):
         raise RemoteProtocolError(
             f"the peer's roster has {len(unknown)} ids that are not nodes here "
-            f"({first_three(ids[k] for k in unknown)}); `vesper align` lists them all"
+            f"({first_three(ids[k] for k in unknown)}); "
+            f"{_other_type(data.ids, [ids[k] for k in unknown])}"
         )
     if len(np.unique(nodes)) < len(nodes):
         raise RemoteProtocolError("the peer's roster contains an id twice")
     if not (roster.train and roster.val):
         raise RemoteProtocolError("the peer's roster has no training or no validation nodes")
     return nodes
+
+
+def _other_type(own: Ids, unknown: Sequence[str]) -> str:
+    """Say what to do about unknown ids: often one side has numbers, and the other one text."""
+    are_numbers = [re.fullmatch(r"0|-?[1-9][0-9]*", text) is not None for text in unknown]
+    if own.are_integers and not all(are_numbers):
+        strange = unknown[are_numbers.index(False)]
+        return (
+            f"ids here are whole numbers, theirs are text such as '{strange}': prepare the same "
+            f"column of ids on both sides (as text, 7, 07 and 7.0 are three ids)"
+        )
+    if not own.are_integers and all(are_numbers):
+        return (
+            "ids here are text, theirs look like whole numbers: prepare the same column of ids on "
+            "both sides (as text, 7, 07 and 7.0 are three ids)"
+        )
+    return "`vesper align` lists them all"
 
 
 def refuse_wrong_label_posteriors(roster: Roster, *, outputs: int, labels_are_shared: bool) -> None:

@@ -74,6 +74,15 @@ class TrainingSchedule:
         """Training steps of the whole run if no stage stops early."""
         return self.stages * self.epochs * -(-self.num_train // self.batch_size)
 
+    def most_steps(self, at: Position) -> int:
+        """Training steps from the beginning of the run, if no stage stops early from `at` on.
+
+        Stages that have stopped early have used fewer steps, so that the total gets smaller.
+        """
+        per_epoch = -(-self.num_train // self.batch_size)
+        left = (self.stages - at.stage) * self.epochs - at.epoch
+        return at.step + left * per_epoch
+
     @property
     def max_work(self) -> dict[str, int]:
         """Number of stages, epochs and steps if no stage stops early."""
@@ -113,7 +122,7 @@ def run_data_side(
     if checkpoint is not None:
         data_party.load_state_arrays(checkpoint[1], stage=checkpoint[0].stage)
         label_party.load_state_arrays(checkpoint[1])
-    spending = door.spending_summary()
+    spending, done = door.spending_summary(), 0 if checkpoint is None else checkpoint[0].step
     for at in _epochs(schedule, checkpoint and checkpoint[0]):
         if at.is_fresh and at.epoch == 0:
             data_party.begin_stage(at.stage)
@@ -127,7 +136,8 @@ def run_data_side(
             embeddings = data_party.embed_batch(roots, purpose=Purpose.TRAIN)
             gradients = label_party.learn(embeddings)
             data_party.learn(gradients)
-            observer.progress("training", step, schedule.steps, spending)
+            observer.progress("training", step, schedule.most_steps(at.position), spending)
+            done = step
         verdict = label_party.request_verdict(
             _evaluation_embeddings(data_party, schedule.validation_rows())
         )
@@ -137,7 +147,7 @@ def run_data_side(
         if at.ends_stage(verdict):
             data_party.restore_best()
             label_party.send_held_out(_evaluation_embeddings(data_party, schedule.held_out_rows()))
-    observer.progress("training", schedule.steps, schedule.steps, spending)
+    observer.progress("training", done, done, spending)
     link.send(SessionFinished())
 
 
@@ -157,6 +167,7 @@ def run_label_side(
         data_party.load_state_arrays(checkpoint[1])
         stages = _metrics_in(checkpoint[1])
     collect = partial(_score_blocks, label_party, data_party)
+    done = 0 if checkpoint is None else checkpoint[0].step
     for at in _epochs(schedule, checkpoint and checkpoint[0]):
         if at.is_fresh and at.epoch == 0:
             label_party.begin_stage(at.stage)
@@ -172,7 +183,9 @@ def run_label_side(
             data_party.learn(label_party.learn(embeddings, roots))
             label_party.run_local_updates()
             losses.append(label_party.last_loss)
-            observer.progress("training", step, schedule.steps, label_party.progress_note())
+            note = label_party.progress_note()
+            observer.progress("training", step, schedule.most_steps(at.position), note)
+            done = step
         verdict = collect(schedule.validation_rows(), give_verdict=True)[1]
         observer.epoch(at.facts(verdict, loss=fmean(losses), validation=label_party.last_metric))
         if at.ends_stage(verdict):
@@ -183,7 +196,7 @@ def run_label_side(
                     label_party, schedule, collect(schedule.held_out_rows(), give_verdict=False)[0]
                 )
             )
-    observer.progress("training", schedule.steps, schedule.steps, label_party.progress_note())
+    observer.progress("training", done, done, label_party.progress_note())
     data_party.finish()
     label_party.select_stage()
     return stages

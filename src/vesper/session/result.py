@@ -198,6 +198,8 @@ TITLES = {
 """What a notebook calls each kind of result."""
 
 SIMULATED = "simulated from the seed: not private"
+DRAWN_BY_DATA_PARTY = "drawn by the data party"
+"""Where noise comes from, as the label party knows it."""
 SECURE = "from the operating system's secure generator"
 
 

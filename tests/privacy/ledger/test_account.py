@@ -9,7 +9,7 @@ import pytest
 
 from vesper.errors import BudgetError, InputError
 from vesper.privacy.accounting.budget import Budget
-from vesper.privacy.accounting.participation import noise_std_for
+from vesper.privacy.accounting.participation import noise_std_for, spent_epsilon
 from vesper.privacy.events import ClippedRelease, GaussianRelease, PureRelease
 from vesper.privacy.ledger.account import Account, open_account
 from vesper.privacy.ledger.account_reader import accounts
@@ -36,9 +36,12 @@ def test_each_node_has_its_own_sum_and_the_fifth_charge_is_refused(folder: "Ledg
     assert charges(account) == [4, 4, 0, 0]
     with pytest.raises(BudgetError) as caught:
         account.charge(FOUR_FIT, np.array([1, 2]), run="r")
-    assert f"Requested:  {FOUR_FIT.cost:.6g}" in str(caught.value)
+    alone = spent_epsilon(spent=FOUR_FIT.cost, delta=account.delta)
+    assert f"Requested:  {alone:.6g}" in str(caught.value)
+    assert "(epsilon at delta" in str(caught.value)
     assert "Remaining:" in str(caught.value)
     assert "Difference:" in str(caught.value)
+    assert "mu" not in str(caught.value)
     assert charges(account) == [4, 4, 0, 0]
     account.charge(FOUR_FIT, np.array([2, 3]), run="r")
     assert charges(account) == [4, 4, 1, 1]

@@ -51,7 +51,7 @@ def test_counts_alone_use_the_whole_budget_and_no_more(charged: Charge) -> None:
     assert account.fits(count(0.25)) == 0
     with pytest.raises(BudgetError, match=r"(?s)\(epsilon\).*Remaining:  0\n"):
         charged(account, count(1e-9))
-    with pytest.raises(BudgetError, match="mu"):
+    with pytest.raises(BudgetError, match="epsilon at delta 1e-06, each on its own"):
         charged(account, GaussianRelease(noise_std=1024.0))
 
 

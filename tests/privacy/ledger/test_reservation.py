@@ -148,7 +148,7 @@ def test_a_pure_reservation_is_in_terms_of_epsilon(folder: "LedgerFolder") -> No
     account.charge(noisy_edges(0.25), None, run="degrees")  # adds up purely, as nothing else is due
     with pytest.raises(BudgetError, match=r"\(epsilon\)"):
         account.charge(noisy_edges(0.76), None, run="r")
-    with pytest.raises(BudgetError, match="mu"):
+    with pytest.raises(BudgetError, match="epsilon at delta"):
         account.charge(GaussianRelease(noise_std=1024.0), None, run="r")
     account.charge(noisy_edges(0.75), None, run="r")
     assert account.spent_epsilon() == 1

@@ -51,6 +51,18 @@ def _address(value: Any) -> Any:
     return Address(host, int(port))
 
 
+def expect_address(name: str, value: str) -> None:
+    """Refuse a text that is no address.
+
+    Raises:
+        InputError: it is none; the message names it.
+    """
+    try:
+        _address(value)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}, got '{value}'") from None
+
+
 AddressSetting = Annotated[Address, BeforeValidator(_address)]
 NameSetting = Annotated[str, AfterValidator(party_name)]
 

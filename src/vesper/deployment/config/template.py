@@ -60,6 +60,8 @@ NONE_CHOSEN: Mapping[str, str | None] = {}
 SHOWN_DEFAULTS = {"party.graph": "payments-2026-11", "party.ledger": "ledger.sqlite"}
 """What settings without a fixed default look like; they stay commented out."""
 
+ADDRESSES = {"party.listen", "party.connect"}
+
 TABLES: dict[str, type[Settings]] = {
     "party": PartySettings,
     "tls": TlsSettings,
@@ -69,7 +71,13 @@ TABLES: dict[str, type[Settings]] = {
 
 
 def write_template(
-    path: Path, role: RoleName, *, graph: str | None = None, ledger: Path | None = None
+    path: Path,
+    role: RoleName,
+    *,
+    graph: str | None = None,
+    ledger: Path | None = None,
+    listen: str | None = None,
+    connect: str | None = None,
 ) -> None:
     """Write the file.
 
@@ -78,11 +86,19 @@ def write_template(
         role: of the party.
         graph: name of the data party's graph; None: left to fill in.
         ledger: its ledger; None: this user's.
+        listen: address at which this party waits for the other; None: see `connect`.
+        connect: address of the other party. Without both addresses, the data party listens, and the
+            label party has an example to fill in.
 
     Raises:
         InputError: the path already exists, or the folder cannot be written.
     """
-    chosen = {"party.graph": graph, "party.ledger": None if ledger is None else str(ledger)}
+    chosen = {
+        "party.graph": graph,
+        "party.ledger": None if ledger is None else str(ledger),
+        "party.listen": listen,
+        "party.connect": connect,
+    }
     write_new_file(path, template_text(role, path.name, chosen).encode())
 
 
@@ -94,6 +110,8 @@ def template_text(role: RoleName, file: str, chosen: Mapping[str, str | None] = 
     lines = [HEADING.format(role=role, file=file)]
     written = {name: value for name, value in chosen.items() if value is not None}
     examples = _examples(role) | written
+    if written.keys() & ADDRESSES:  # one of the two, instead of the example
+        examples = {k: v for k, v in examples.items() if k not in ADDRESSES - written.keys()}
     for table, model in TABLES.items():
         lines += [TABLE_COMMENTS[table], f"[{table}]"]
         for name, field in model.model_fields.items():

@@ -26,6 +26,7 @@ import numpy as np
 
 from vesper.errors import BudgetError, InputError, VesperError
 from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.accounting.participation import spent_epsilon
 from vesper.privacy.events import PURE_KIND, UNPROTECTED_KIND, Event
 from vesper.privacy.ledger.account_sums import DEFAULT_DELTA, AccountSums
 from vesper.privacy.ledger.cap import unit_of
@@ -88,7 +89,7 @@ class BudgetFilter(AccountSums):
             return
         left = self._free_units(self._largest(encoded_receivers))
         if self._units(event.cost) > left:
-            raise self._refusal("mu^2 per node", event.cost, max(left, 0) / self._cap.unit)
+            raise self._refusal_of_mu(event.cost, max(left, 0) / self._cap.unit)
 
     def refuse_reservation(self, reservation: Reservation) -> None:
         """Raise unless the reservation fits next to everything spent and reserved.
@@ -112,9 +113,7 @@ class BudgetFilter(AccountSums):
         left = self._free_units(int(self.spent.max()))
         needed = self._units_for(reservation)
         if needed > left:
-            raise self._refusal(
-                "mu^2 per node", float(needed / self._cap.unit), max(left, 0) / self._cap.unit
-            )
+            raise self._refusal_of_mu(needed / self._cap.unit, max(left, 0) / self._cap.unit)
 
     def refuse_unprotected(self) -> None:
         """Raise if a run has used the graph without a guarantee.
@@ -217,12 +216,22 @@ class BudgetFilter(AccountSums):
             if Fraction(event.facts["epsilon"]) > held.pure:
                 raise self._refusal("epsilon", float(event.facts["epsilon"]), held.pure)
         elif held.is_pure or self._units(event.cost) > held.units:
-            raise self._refusal("mu^2 per node", event.cost, held.units / self._cap.unit)
+            raise self._refusal_of_mu(event.cost, held.units / self._cap.unit)
+
+    def _refusal_of_mu(
+        self, requested: float | Fraction, remaining: float | Fraction
+    ) -> BudgetError:
+        """Refuse a cost, stated as the epsilon that so much alone would be worth."""
+        alone = [
+            spent_epsilon(spent=float(each), delta=self.delta, rows=self.relation.rows)
+            for each in (requested, remaining)
+        ]
+        return self._refusal(f"epsilon at delta {self.delta:g}, each on its own", *alone)
 
     def _refusal(self, what: str, requested: float, remaining: float | Fraction) -> BudgetError:
         return over_budget(
             self.graph,
-            what,
+            what=what,
             requested=requested,
             remaining=float(remaining),
             budget=self.budget or Budget(epsilon=math.inf, delta=DEFAULT_DELTA),

@@ -10,19 +10,32 @@ from vesper.privacy.relation import Relation
 
 def over_budget(
     graph: str,
-    what: str,
     *,
+    what: str,
     requested: float,
     remaining: float,
     budget: Budget,
     spent: float,
     reserved: float,
 ) -> BudgetError:
-    """More is requested than the budget, or the reservation of the run, has left."""
+    """More is requested than the budget, or the reservation of the run, has left.
+
+    Args:
+        graph: its name.
+        what: what the two numbers are; people reason about epsilons, so neither is a mu^2.
+        requested: epsilon of what is refused.
+        remaining: epsilon of what would be admitted.
+        budget: of the graph.
+        spent: epsilon of everything charged.
+        reserved: by how much open reservations would raise it.
+    """
+    digits = 6
+    while digits < 17 and f"{requested:.{digits}g}" == f"{remaining:.{digits}g}":
+        digits += 1  # rounding must not make a refusal look like a mistake
     return BudgetError(
         f"The privacy budget of graph '{graph}' does not allow this ({what}).\n"
-        f"  Requested:  {requested:.6g}\n"
-        f"  Remaining:  {remaining:.6g}\n"
+        f"  Requested:  {requested:.{digits}g}\n"
+        f"  Remaining:  {remaining:.{digits}g}\n"
         f"  Difference: {requested - remaining:.6g}\n"
         f"Spent so far: epsilon {spent:.4g} of {budget.epsilon:g} at delta {budget.delta:g}; "
         f"reserved for runs: {reserved:.4g}.\n"

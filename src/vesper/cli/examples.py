@@ -1,0 +1,73 @@
+"""Examples of each verb, for its help; a test checks that they have valid options."""
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "data finance": ("vesper data finance --nodes 20000 --seed 1 --out payments",),
+    "data products-like": ("vesper data products-like --nodes 50000 --out products",),
+    "data reddit-like": ("vesper data reddit-like --nodes 50000 --out reddit",),
+    "data convert": ("vesper data convert reddit.npz --out reddit",),
+    "data check": ("vesper data check fraud", "vesper data check fraud/data --json"),
+    "prepare": (
+        "vesper prepare --transfers t.parquet --activity a.parquet \\",
+        "  --labels l.parquet --train-window 2023-01-02..2023-01-30 \\",
+        "  --test-window 2023-02-06..2023-03-06 --out fraud",
+    ),
+    "degrees": ("vesper degrees fraud --graph payments-2023-01 --epsilon 0.1",),
+    "align": ("vesper align --config data.toml", "vesper align --config label.toml --private"),
+    "plan": (
+        "vesper plan --epsilon 4 --delta 1e-6 --hops 1 --nodes 20000",
+        "vesper plan --noise-std 1.8 --hops 2",
+    ),
+    "simulate": (
+        "vesper simulate --data fraud --epsilon 4 --out runs/vesper",
+        "vesper simulate --data fraud --method mlp --out runs/mlp --set epochs=5",
+    ),
+    "demo": ("vesper demo --out demo", "vesper demo --nodes 2000 --epsilon 2 --out small"),
+    "study run": ("vesper study run methods --out studies/methods --small",),
+    "study table": ("vesper study table studies/methods --markdown",),
+    "study figures": ("vesper study figures studies/methods --out figures",),
+    "study list": ("vesper study list",),
+    "learn": ("vesper learn --released released --labels label --out model",),
+    "budget show": ("vesper budget show", "vesper budget show ledger.sqlite --noise-std 2"),
+    "budget verify": ("vesper budget verify", "vesper budget verify --head 13:1a874dde6981f97d"),
+    "budget set": ("vesper budget set --graph payments --epsilon 4 --delta 1e-6",),
+    "budget return": ("vesper budget return --run 'session 019abb5b'",),
+    "budget accept": ("vesper budget accept --graph new --other old --by 'Pia, 3 May'",),
+    "audit": ("vesper audit --epsilon 4 --trials 100", "vesper audit --method vfgnn --epsilon 1"),
+    "attack node-membership": ("vesper attack node-membership --run runs/vesper --data fraud",),
+    "attack edge-likelihood": ("vesper attack edge-likelihood --run runs/vesper --data fraud",),
+    "attack edge-influence": ("vesper attack edge-influence --run runs/gin --data fraud",),
+    "attack edge-similarity": ("vesper attack edge-similarity --run runs/gin --data fraud",),
+    "attack label-inference": ("vesper attack label-inference --run runs/vesper --data fraud",),
+    "verify": ("vesper verify released --public-key platform.pub",),
+    "transcript compare": ("vesper transcript compare platform/state bank/state",),
+    "init": (
+        "vesper init data --graph payments-2026-11 --out data.toml",
+        "vesper init label --connect platform.example:7101 --out label.toml",
+    ),
+    "cert init": ("vesper cert init --out authority",),
+    "cert request": ("vesper cert request --name platform --out tls",),
+    "cert approve": (
+        "vesper cert approve --authority authority --request platform.csr \\",
+        "  --out platform.pem",
+    ),
+    "contract": (
+        "vesper contract --config data.toml",
+        "vesper contract --config data.toml --approve",
+    ),
+    "preflight": ("vesper preflight --config data.toml --wait 60",),
+    "party data": (
+        "vesper party data --config data.toml",
+        "vesper party data --config data.toml --resume",
+        "vesper party data --config data.toml --answer",
+    ),
+    "party label": (
+        "vesper party label --config label.toml",
+        "vesper party label --config label.toml --resume",
+    ),
+    "report": ("vesper report state --out report.html", "vesper report runs/vesper"),
+    "board": ("vesper board state --port 8081",),
+    "predict": ("vesper predict --config label.toml --ids new.parquet --out scores.parquet",),
+    "serve": ("vesper serve --config label.toml --port 8080",),
+    "release": ("vesper release --data fraud --graph payments --epsilon 4 --out released",),
+}
+"""Lines by verb; a line that ends with a backslash continues on the next."""
