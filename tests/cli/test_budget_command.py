@@ -16,6 +16,7 @@ from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.gaussian import epsilon_of
 from vesper.privacy.events import GaussianRelease, PureRelease
 from vesper.privacy.ledger.account import open_account
+from vesper.privacy.ledger.reservation import Reservation
 from vesper.privacy.ledger.store import Ledger
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def test_the_sum_of_counts_and_releases_is_explained(terminal: "Terminal", ledge
 
 def test_use_without_a_guarantee_is_shown(terminal: "Terminal", ledger: Path) -> None:
     opened = Ledger(ledger, clock=lambda: 0.0)
-    open_account(opened, "graph-one", num_nodes=9).note_unprotected(run="raw", plan="none")
+    account = open_account(opened, "graph-one", num_nodes=9)
+    account.reserve(Reservation(plan="none"), run="raw")
+    account.note_unprotected(run="raw", plan="none")
     opened.close()
     assert terminal.run("budget", "show", ledger, "--json") == 0
     facts = json.loads(terminal.out)

@@ -40,8 +40,9 @@ def show(terminal: "Terminal", ledger: Path) -> Show:
 
 
 def set_budget(terminal: "Terminal", ledger: Path, *more: object, epsilon: float = 8) -> int:
-    arguments = ("--graph", "payments", "--epsilon", epsilon, "--delta", 1e-6)
-    return terminal.run("budget", "set", ledger, *arguments, *more)
+    usual = {"--graph": "payments", "--epsilon": epsilon, "--delta": 1e-6}
+    left = (word for name, value in usual.items() if name not in more for word in (name, value))
+    return terminal.run("budget", "set", ledger, *left, *more)
 
 
 def reserve(path: Path, *, epsilon: float, run: str) -> None:

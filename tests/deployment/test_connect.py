@@ -4,7 +4,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -57,8 +57,14 @@ def test_a_host_that_is_not_known_later_is_waited_for(
 ) -> None:
     data, label = (load_party_config(path) for path in institutions.settings)
 
-    def unknown(*address: object, **options: object) -> None:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    known = socket.getaddrinfo
+    failures: list[object] = []
+
+    def unknown(*address: Any, **options: Any) -> Any:
+        if len(failures) < 2:
+            failures.append(address)
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return known(*address, **options)
 
     with peer_connector(data) as accept, peer_connector(label) as dial:
         for _ in range(2):
@@ -67,6 +73,7 @@ def test_a_host_that_is_not_known_later_is_waited_for(
                 dial(None).close(CloseReason.DONE)
                 accepted.result().close(CloseReason.DONE)
             monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    assert len(failures) == 2
 
 
 def test_a_certificate_that_has_expired(institutions: "Institutions") -> None:

@@ -22,6 +22,7 @@ from vesper.graph.holdings import open_data
 from vesper.mechanism.door import open_graph_account
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.release_store import ReleaseStore
+from vesper.privacy.ledger.reservation import Reservation
 from vesper.privacy.ledger.store import Ledger
 from vesper.session.contract import approve
 from vesper.session.label_responses import RESPONSE_SEED_OFFSET
@@ -171,6 +172,7 @@ def test_a_graph_used_without_a_guarantee_is_refused_before_connecting(both: "Bo
     assert name is not None
     with closing(Ledger(data.party.ledger, clock=time.time)) as ledger:
         account = open_graph_account(graph, name, ledger=ledger, simulated=False)
+        account.reserve(Reservation(plan="paper"), run="raw")
         account.note_unprotected(run="raw", plan="paper")
     with pytest.raises(BudgetError, match="used without a guarantee by run raw"):
         run_data_party(data)  # no peer is running

@@ -15,7 +15,7 @@ import pytest
 
 INPUTS = [
     "data finance --nodes 600 --out fin",
-    "release --data fin --epsilon 2 --seed 3 --set epochs=1 --out released.parquet",
+    "release --data fin --epsilon 2 --simulate-noise --set epochs=1 --out released.parquet",
 ]
 COMMANDS = {
     "learn": (
@@ -102,7 +102,10 @@ ENDLESS = "--set epochs=1000000 --set patience=1000000"
 @pytest.mark.parametrize(
     ("command", "sign"),
     [
-        (f"release --data fin --epsilon 2 --seed 3 --out out.parquet {ENDLESS}", "training:"),
+        (
+            f"release --data fin --epsilon 2 --simulate-noise --out out.parquet {ENDLESS}",
+            "training:",
+        ),
         (f"{COMMANDS['learn'].partition(' --set')[0]} {ENDLESS}", "learning:"),
         (COMMANDS["prepare"], "reading activity"),
         (COMMANDS["study"], ""),

@@ -65,6 +65,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "vesper party label --config label.toml --resume",
     ),
     "report": ("vesper report state --out report.html", "vesper report runs/vesper"),
+    "runs": ("vesper runs runs", "vesper runs runs --html runs.html"),
+    "compare": ("vesper compare runs/mlp runs/certified --html both.html",),
     "board": ("vesper board state --port 8081",),
     "predict": ("vesper predict --config label.toml --ids new.parquet --out scores.parquet",),
     "serve": ("vesper serve --config label.toml --port 8080",),

@@ -34,6 +34,7 @@ VERBS_BY_PURPOSE = {
         "attack": "infer edges, labels",
         "verify": "check an exported file",
         "transcript": "compare what crossed",
+        "compare": "runs side by side",
     },
     "Deploy": {
         "init": "template of settings",
@@ -48,6 +49,7 @@ VERBS_BY_PURPOSE = {
         "predict": "with the trained model",
         "serve": "predictions over HTTP",
         "release": "features for any learner",
+        "runs": "all runs below a folder",
     },
 }
 """Purposes, and verbs in the order in which they are needed, each in a few words."""

@@ -55,7 +55,7 @@ class ComparedRun:
             "guarantee": guarantee_of(privacy),
             "epsilon": stated_epsilon(privacy),
             "delta": privacy.delta,
-            "unit": privacy.unit if privacy.plan in ("certified", "edge-free") else None,
+            "unit": privacy.unit if privacy.kind in ("certified", "edge-free") else None,
             "best_guess": privacy.best_guess,
             "first_noise_std": stds[0] if stds else None,
             "releases": privacy.releases,

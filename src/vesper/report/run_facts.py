@@ -31,7 +31,7 @@ def run_facts(contents: Contents) -> dict[str, Any]:
         "sizes": dict(contents.sizes),
         "privacy": {
             "verdict": privacy.verdict,
-            "plan": privacy.plan,
+            "plan": privacy.kind,
             "is_private": privacy.is_private,
             "epsilon": privacy.epsilon,
             "claimed_epsilon": privacy.claimed_epsilon,

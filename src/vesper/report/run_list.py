@@ -69,16 +69,16 @@ def guarantee_of(privacy: Privacy) -> str:
     ... )
     'simulated noise'
     """
-    if privacy.plan == "edge-free":
+    if privacy.kind == "edge-free":
         return "no edge is read"
-    if privacy.plan == "certified":
+    if privacy.kind == "certified":
         return "certified" if privacy.is_private else "simulated noise"
     return "not private" if stated_epsilon(privacy) is None else "claimed"
 
 
 def stated_epsilon(privacy: Privacy) -> float | None:
     """Return the epsilon that is certified, simulated or claimed; None if there is none."""
-    epsilon = privacy.epsilon if privacy.plan != "paper" else privacy.claimed_epsilon
+    epsilon = privacy.epsilon if privacy.kind != "paper" else privacy.claimed_epsilon
     if epsilon is None or not math.isfinite(epsilon):
         epsilon = privacy.claimed_epsilon
     return epsilon if epsilon is not None and math.isfinite(epsilon) else None
