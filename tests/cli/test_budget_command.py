@@ -53,7 +53,7 @@ def test_the_sum_of_counts_and_releases_is_explained(terminal: "Terminal", ledge
     assert terminal.run("budget", "show", ledger, "--json") == 0
     spent = json.loads(terminal.out)["graphs"][0]["spent_epsilon"]
     assert terminal.run("budget", "show", ledger) == 0
-    explained = f"epsilon {spent:.4g} spent = 0.5 for counts + {spent - 0.5:.4g} for everything"
+    explained = f"epsilon {spent:.4g} spent = 0.5 for counts and {spent - 0.5:.4g} for everything"
     assert explained in " ".join(terminal.out.split())
 
 

@@ -196,7 +196,7 @@ def _describe_sum(balance: "Balance") -> str:
     if not (0 < pure < spent < math.inf):
         return ""
     return (
-        f"epsilon {spent:.4g} spent = {pure:.4g} for counts + {spent - pure:.4g} for everything "
+        f"epsilon {spent:.4g} spent = {pure:.4g} for counts and {spent - pure:.4g} for everything "
         f"released with Gaussian noise, taken together"
     )
 
