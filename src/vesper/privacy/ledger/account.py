@@ -145,14 +145,14 @@ class Account(Balance):
         """Record, once per run, that edges are about to be used without a guarantee.
 
         Raises:
-            BudgetError: the run has no reservation, which excludes certified runs at the same time.
+            BudgetError: a certified run has a reservation, since this one has returned its own.
         """
         with self._ledger.transaction():
             self._catch_up()
-            if run not in self.reservations:
+            if any(held.reservation.is_certified for held in self.reservations.values()):
                 raise BudgetError(
-                    f"Run {run} has returned its reservation on graph '{self.graph}'. Nothing was "
-                    f"sent. Start it again."
+                    f"Graph '{self.graph}' is reserved for a certified run, as run {run} has "
+                    f"returned its reservation. Nothing was sent. Start it again."
                 )
             if not any(e.facts["kind"] == UNPROTECTED_KIND and e.run == run for e in self._mine()):
                 facts = {"kind": UNPROTECTED_KIND, "plan": plan}
