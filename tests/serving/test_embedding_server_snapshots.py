@@ -11,7 +11,6 @@ import pytest
 from tests.fixtures.finished_run import LATER_GRAPH
 
 from vesper.errors import BudgetError, InputError, VesperError
-from vesper.export.writer import export_features
 from vesper.graph.graph import Graph
 from vesper.graph.holdings import open_data
 from vesper.mechanism.door import open_graph_account
@@ -22,7 +21,6 @@ from vesper.privacy.ledger.reader import DEGREES
 from vesper.privacy.ledger.reservation import Reservation
 from vesper.privacy.ledger.store import Ledger
 from vesper.serving.embedding_server import open_embedding_server
-from vesper.session.config import load_config
 
 if TYPE_CHECKING:
     from tests.fixtures.finished_run import FinishedRun, Train
@@ -150,26 +148,25 @@ def test_a_budget_that_does_not_suffice_is_refused_when_the_server_is_opened(
         pytest.fail("the graph has no name")
 
 
+def reserve_another_run(path: Path, graph: Graph) -> None:
+    with closing(Ledger(path, clock=lambda: 0.0)) as ledger:
+        account = open_graph_account(graph, LATER_GRAPH, ledger=ledger, simulated=True)
+        another = Reservation(plan="certified", planned_epsilon=1.0, releases=1, mu_squared=0.1)
+        account.reserve(another, run="another")
+
+
 def test_what_others_do_with_the_same_graph_never_makes_a_query_fail(
     finished: "FinishedRun",
 ) -> None:
     """The budget is reserved when the server is opened, so all others find it spent."""
     snapshot = finished.snapshot()
     graph = open_data(snapshot).graph
-    config = load_config(None, {"epsilon": 8.0, "hops": 1})
     with finished.open_predictor(snapshot=snapshot, stage=1) as predictor:
         predictor.predict([], limit=None)  # the server is open
         with pytest.raises(BudgetError, match="does not allow this"):
             count(finished.ledger, graph, LATER_GRAPH)
         with pytest.raises(BudgetError, match="does not allow this"):
-            export_features(
-                snapshot,
-                config,
-                finished.root / "released.parquet",
-                graph_name=LATER_GRAPH,
-                ledger=finished.ledger,
-                simulated=True,
-            )
+            reserve_another_run(finished.ledger, graph)
         assert set(predictor.predict(["u20"], limit=None).values) == {"u20"}
     reservations = [e.facts["kind"] for e in finished.entries() if e.facts["kind"] != "version"]
     assert reservations[-1] == "returned"
