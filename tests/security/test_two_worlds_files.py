@@ -14,6 +14,7 @@ from vesper.cli.app import app
 from vesper.export import writer
 from vesper.mechanism import degree_histogram
 from vesper.mechanism.degree_histogram import DegreeHistogram
+from vesper.session.journal import open_journal
 
 
 @pytest.fixture
@@ -22,6 +23,8 @@ def worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[World]:
     force_releases(monkeypatch)
     monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
+    defaults = vars(open_journal)["__wrapped__"].__kwdefaults__  # bound when it was imported
+    monkeypatch.setitem(defaults, "clock", time.time)
     monkeypatch.setattr(writer, "new_run_name", lambda what: f"{what} 1")
     return both_worlds(tmp_path)
 
